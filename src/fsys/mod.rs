@@ -1,0 +1,41 @@
+//! What the operating system says of files: stats and directory handles.
+//!
+//! [`Stat`] and [`Time`] are plain data, so that the rooms above can be pure. What needs a
+//! platform (ctime, directory handles, `openat2`) is in one file per platform.
+
+/// A point in time as the file system keeps it: seconds and nanoseconds since 1970-01-01 UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time {
+    /// Whole seconds since the epoch; negative before it.
+    pub sec: i64,
+    /// Nanoseconds within the second, 0 to 999_999_999.
+    pub nsec: u32,
+}
+
+impl Time {
+    /// Nanoseconds since the epoch.
+    pub fn as_nanos(self) -> i128 {
+        i128::from(self.sec) * 1_000_000_000 + i128::from(self.nsec)
+    }
+}
+
+/// What `lstat(2)` or `stat(2)` says of one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// Device the file lies on.
+    pub dev: u64,
+    /// Inode number.
+    pub ino: u64,
+    /// File type and permission bits (`st_mode`).
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Size in bytes.
+    pub size: u64,
+    /// Last change of the content; can be set to anything.
+    pub mtime: Time,
+    /// Last change of the inode; cannot be set back. Where a platform keeps none: the mtime.
+    pub ctime: Time,
+}

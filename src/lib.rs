@@ -1,0 +1,23 @@
+//! Keeps Python from running bytecode that no longer says what the source on disk says.
+//!
+//! The rooms, each with one concern; a room uses only the rooms below it:
+//!
+//! - [`cmd`]: one file a command: ask, judge, act, report
+//! - [`report`]: text, JSON, timeline, progress
+//! - [`scan`]: walks the work tree and the prefix trees, pairs sources with entries, has them judged
+//! - [`purge`]: the only code that removes anything
+//! - [`worktree`]: what git says: root, references, index, change sets, payload
+//! - [`bytecode`]: what interpreters do: names, headers, hashes, verdicts; no I/O
+//! - [`fsys`]: stats and directory handles of the platform
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod bytecode;
+pub mod cli;
+pub mod cmd;
+pub mod config;
+pub mod fsys;
+pub mod purge;
+pub mod report;
+pub mod scan;
+pub mod worktree;

@@ -1,0 +1,2 @@
+//! Text, JSON, timeline, progress: knows results, decides nothing.
+#![forbid(unsafe_code)]

@@ -1,0 +1,1 @@
+//! What git says: root, references, index, change sets, payload. Knows no bytecode.
