@@ -10,9 +10,7 @@ use crate::cmd::Run;
 
 /// Arguments of `completions`.
 #[derive(Args, Debug)]
-pub struct Completions {
-
-}
+pub struct Completions {}
 
 impl Run for Completions {
     fn run(&self, _global: &Global) -> Result<ExitCode> {

@@ -10,9 +10,7 @@ use crate::cmd::Run;
 
 /// Arguments of `doctor`.
 #[derive(Args, Debug)]
-pub struct Doctor {
-
-}
+pub struct Doctor {}
 
 impl Run for Doctor {
     fn run(&self, _global: &Global) -> Result<ExitCode> {

@@ -10,9 +10,7 @@ use crate::cmd::Run;
 
 /// Arguments of `install`.
 #[derive(Args, Debug)]
-pub struct Install {
-
-}
+pub struct Install {}
 
 impl Run for Install {
     fn run(&self, _global: &Global) -> Result<ExitCode> {

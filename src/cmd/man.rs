@@ -10,9 +10,7 @@ use crate::cmd::Run;
 
 /// Arguments of `man`.
 #[derive(Args, Debug)]
-pub struct Man {
-
-}
+pub struct Man {}
 
 impl Run for Man {
     fn run(&self, _global: &Global) -> Result<ExitCode> {

@@ -10,9 +10,7 @@ use crate::cmd::Run;
 
 /// Arguments of `uninstall`.
 #[derive(Args, Debug)]
-pub struct Uninstall {
-
-}
+pub struct Uninstall {}
 
 impl Run for Uninstall {
     fn run(&self, _global: &Global) -> Result<ExitCode> {
