@@ -3,6 +3,7 @@
 //! The rooms, each with one concern; a room uses only the rooms below it:
 //!
 //! - [`cmd`]: one file a command: ask, judge, act, report
+//! - [`hooks`]: git's hook files: where they are, putting ours in and taking them out
 //! - [`report`]: text, JSON, timeline, progress
 //! - [`scan`]: walks the work tree and the prefix trees, pairs sources with entries, has them judged
 //! - [`purge`]: the only code that removes anything
@@ -17,6 +18,7 @@ pub mod cli;
 pub mod cmd;
 pub mod config;
 pub mod fsys;
+pub mod hooks;
 pub mod purge;
 pub mod report;
 pub mod scan;

@@ -1,5 +1,6 @@
 //! `pycgate uninstall`.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -7,13 +8,75 @@ use clap::Args;
 
 use crate::cli::Global;
 use crate::cmd::Run;
+use crate::cmd::install::{line, not_to_be_written, sites};
+use crate::hooks::{HookEvent, apply, configured, plan};
 
 /// Arguments of `uninstall`.
 #[derive(Args, Debug)]
-pub struct Uninstall {}
+pub struct Uninstall {
+    /// Take them out of the hooks that `core.hooksPath` names for all repositories
+    #[arg(long)]
+    pub global_hooks_path: bool,
+    /// Take them out of all submodules that are checked out, too
+    #[arg(long)]
+    pub recurse_submodules: bool,
+    /// Say what would be done and change nothing
+    #[arg(long, short = 'n')]
+    pub dry_run: bool,
+}
 
 impl Run for Uninstall {
-    fn run(&self, _global: &Global) -> Result<ExitCode> {
-        anyhow::bail!("uninstall: not built yet")
+    fn run(&self, global: &Global) -> Result<ExitCode> {
+        let sites = sites(global, self.recurse_submodules)?;
+        let mut text = String::new();
+        let mut steps = Vec::new();
+        let mut sections = Vec::new();
+        for site in &sites {
+            for event in HookEvent::ALL {
+                if configured::is_installed(&site.git, event)? {
+                    let verb = if self.dry_run {
+                        "would remove"
+                    } else {
+                        "removed"
+                    };
+                    let name = event.name();
+                    let root = site.root.display();
+                    let _ = writeln!(
+                        text,
+                        "{verb} hook.pycgate-{name} from the configuration of {root}"
+                    );
+                    sections.push((site, event));
+                }
+            }
+            let mut items = Vec::new();
+            for event in HookEvent::ALL {
+                items.extend(plan::uninstall(&site.hooks, event)?);
+            }
+            if items.is_empty() {
+                continue;
+            }
+            if let Some(why) = not_to_be_written(site, self.global_hooks_path, "uninstall") {
+                eprintln!("pycgate: {why}\npycgate: nothing was changed");
+                return Ok(ExitCode::from(1));
+            }
+            for item in items {
+                text.push_str(&line(site, &item, self.dry_run));
+                steps.extend(item.steps);
+            }
+        }
+        if !self.dry_run {
+            if let Err(error) = apply::all(&steps) {
+                eprintln!("pycgate: {error:#}");
+                return Ok(ExitCode::from(1));
+            }
+            for (site, event) in sections {
+                configured::uninstall(&site.git, event)?;
+            }
+        }
+        if text.is_empty() {
+            let _ = writeln!(text, "pycgate has no hooks in {}", sites[0].hooks.display());
+        }
+        super::print(global, &text)?;
+        Ok(ExitCode::SUCCESS)
     }
 }
