@@ -1,19 +1,97 @@
 //! `pycgate doctor`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 
-use crate::cli::Global;
+use crate::cli::{Format, Global};
 use crate::cmd::Run;
+use crate::hooks::site::Site;
+
+mod hooks;
+mod python;
+mod repository;
+mod roots;
 
 /// Arguments of `doctor`.
 #[derive(Args, Debug)]
 pub struct Doctor {}
 
-impl Run for Doctor {
-    fn run(&self, _global: &Global) -> Result<ExitCode> {
-        anyhow::bail!("doctor: not built yet")
+/// One thing that the doctor has looked at.
+#[derive(Debug, serde::Serialize)]
+struct Finding {
+    /// What was looked at: one word.
+    topic: &'static str,
+    /// Whether something should be done about it.
+    attention: bool,
+    /// What was found and, where something should be done, what.
+    text: String,
+}
+
+impl Finding {
+    fn fine(topic: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            topic,
+            attention: false,
+            text: text.into(),
+        }
     }
+
+    fn attention(topic: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            topic,
+            attention: true,
+            text: text.into(),
+        }
+    }
+}
+
+impl Run for Doctor {
+    fn run(&self, global: &Global) -> Result<ExitCode> {
+        let directory = global.directory.clone().unwrap_or_else(|| ".".into());
+        let directory = std::path::absolute(&directory).unwrap_or(directory);
+        let (root, mut findings) = match Site::discover(&directory) {
+            Ok(site) => {
+                let mut findings = repository::look(&site);
+                findings.extend(hooks::look(&site));
+                (site.root, findings)
+            }
+            Err(error) => (
+                directory,
+                vec![Finding::attention("repository", format!("{error:#}"))],
+            ),
+        };
+        let interpreters = python::interpreters();
+        findings.extend(python::look(&interpreters, &root, &global.pycache_prefix));
+        findings.extend(roots::look(&root, &interpreters));
+        let needs_attention = findings.iter().any(|finding| finding.attention);
+        super::print(global, &report(global, &root, &findings)?)?;
+        Ok(ExitCode::from(u8::from(needs_attention)))
+    }
+}
+
+fn report(global: &Global, root: &Path, findings: &[Finding]) -> Result<String> {
+    if global.format == Format::Json {
+        let report = serde_json::json!({
+            "schema": 1,
+            "command": "doctor",
+            "root": root.to_string_lossy(),
+            "findings": findings,
+        });
+        return Ok(serde_json::to_string_pretty(&report)? + "\n");
+    }
+    let mut text = String::new();
+    for finding in findings {
+        let mark = if finding.attention { '!' } else { ' ' };
+        text.push_str(&format!("{mark} {:<13}{}\n", finding.topic, finding.text));
+    }
+    let open = findings.iter().filter(|finding| finding.attention).count();
+    text.push_str(&match open {
+        0 => "Nothing needs attention.\n".to_owned(),
+        1 => "1 thing needs attention (marked with !).\n".to_owned(),
+        open => format!("{open} things need attention (marked with !).\n"),
+    });
+    Ok(text)
 }

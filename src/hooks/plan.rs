@@ -261,6 +261,17 @@ pub fn is_installed(directory: &Path, event: HookEvent) -> Result<bool> {
     Ok(is_ours(&path)? || is_ours(&legacy(&path))?)
 }
 
+/// The manager that has written the hook file of an event.
+///
+/// # Errors
+/// The directory of the hooks or the hook cannot be read.
+pub fn manager_of(directory: &Path, event: HookEvent) -> Result<Option<Manager>> {
+    Ok(match look(&directory.join(event.name()))? {
+        Found::File { content, .. } => Manager::of(&content),
+        _ => None,
+    })
+}
+
 /// Whether a file is a hook that runs pycgate.
 fn is_ours(path: &Path) -> Result<bool> {
     Ok(match look(path)? {
