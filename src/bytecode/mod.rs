@@ -5,18 +5,53 @@
 
 use serde::Serialize;
 
-/// The state of a cache entry.
+mod dialect;
+mod hash;
+mod header;
+mod name;
+mod reason;
+mod verdict;
+
+pub use dialect::{Dialect, Layout, Loader, Sip};
+pub use hash::source_hash;
+pub use header::{Header, Mismatch, Validation, float_seconds};
+pub use name::{EntryName, Kind, Listing, parse_beside, parse_in_pycache};
+pub use reason::{Reason, Span};
+pub use verdict::{
+    EntryFacts, Evidence, SourceFacts, Timeline, Verdict, judge, settled_by_times, timeline,
+};
+
+/// The state of a cache entry. Ordered: where an entry has several sources the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Accepted by the interpreter and compiled from what is on disk.
-    Settled,
-    /// The interpreter will not load it: other mtime, size, hash or magic.
-    Rejected,
     /// Its source is gone.
     Orphan,
+    /// The interpreter will not load it: other mtime, size, hash or magic.
+    Rejected,
+    /// Accepted by the interpreter and compiled from what is on disk.
+    Settled,
     /// Accepted, and nothing proves it was compiled from what is on disk.
     Racy,
     /// Accepted, and proved to differ.
     Stale,
+}
+
+impl State {
+    /// The word for it, in text and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Orphan => "orphan",
+            Self::Rejected => "rejected",
+            Self::Settled => "settled",
+            Self::Racy => "racy",
+            Self::Stale => "stale",
+        }
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.word())
+    }
 }

@@ -1,0 +1,444 @@
+//! Names of cache entries (PEP 3147, PEP 488), and the sources they can belong to.
+
+/// What kind of file a name says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `mod.cpython-311.pyc` and its like, in `__pycache__` or a prefix.
+    Cached,
+    /// `mod.pyc`, `mod.pyo` beside `mod.py`.
+    Beside,
+    /// What an atomic write left over: `mod.cpython-311.pyc.140234`.
+    Leftover,
+    /// Machine code that numba built from an entry: `mod.f-2.py311.nbi`, `mod.f-2.py311.1.nbc`.
+    Companion,
+}
+
+/// The parts of a cache entry's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryName<'a> {
+    /// Kind of file.
+    pub kind: Kind,
+    /// The source's name without its suffix; for a companion everything before `.pyNN`.
+    pub stem: &'a [u8],
+    /// Cache tag (`cpython-311`); empty beside a source, `py311` for a companion.
+    pub tag: &'a [u8],
+    /// What a test runner appends to the tag: `pytest-8.3.4`.
+    pub runner: Option<&'a [u8]>,
+    /// `1` of `.opt-1`; tools put their own name there.
+    pub opt: Option<&'a [u8]>,
+    /// Whether the source's name has no suffix: `toolcpython-311.pyc` is the entry of `tool`.
+    pub bare: bool,
+}
+
+/// The file names of one source directory, sorted.
+#[derive(Debug, Default)]
+pub struct Listing<'a> {
+    names: Vec<&'a [u8]>,
+}
+
+impl<'a> Listing<'a> {
+    /// A listing of `names`, in any order.
+    pub fn new(mut names: Vec<&'a [u8]>) -> Self {
+        names.sort_unstable();
+        Self { names }
+    }
+
+    /// The name that is the concatenation of `parts`, if it is there.
+    pub fn find(&self, parts: [&[u8]; 2]) -> Option<&'a [u8]> {
+        let key = || parts[0].iter().chain(parts[1]);
+        self.names
+            .binary_search_by(|name| name.iter().cmp(key()))
+            .ok()
+            .map(|at| self.names[at])
+    }
+
+    /// The names that begin with `head`.
+    fn beginning<'l>(&'l self, head: &'l [u8]) -> impl Iterator<Item = &'a [u8]> + 'l {
+        let from = self.names.partition_point(|name| *name < head);
+        self.names[from..]
+            .iter()
+            .copied()
+            .take_while(move |name| name.starts_with(head))
+    }
+}
+
+/// Parses the name of a file in a `__pycache__` or a prefix directory. `None`: not a cache entry.
+pub fn parse_in_pycache(file_name: &[u8]) -> Option<EntryName<'_>> {
+    if file_name.ends_with(b".nbi") || file_name.ends_with(b".nbc") {
+        return parse_companion(file_name);
+    }
+    let (body, kind) = match body_of(file_name) {
+        Some(body) => (body, Kind::Cached),
+        None => {
+            let dot = file_name.iter().rposition(|&byte| byte == b'.')?;
+            let number = &file_name[dot + 1..];
+            if number.is_empty() || !number.iter().all(u8::is_ascii_digit) {
+                return None;
+            }
+            (body_of(&file_name[..dot])?, Kind::Leftover)
+        }
+    };
+    let (body, opt) = split_opt(body);
+    let (stem, tag, runner, bare) = split_tag(body)?;
+    Some(EntryName {
+        kind,
+        stem,
+        tag,
+        runner,
+        opt,
+        bare,
+    })
+}
+
+/// Parses the name of a file beside its source.
+pub fn parse_beside(file_name: &[u8]) -> Option<EntryName<'_>> {
+    let stem = body_of(file_name)?;
+    (!stem.is_empty()).then_some(EntryName {
+        kind: Kind::Beside,
+        stem,
+        tag: b"",
+        runner: None,
+        opt: None,
+        bare: false,
+    })
+}
+
+fn body_of(file_name: &[u8]) -> Option<&[u8]> {
+    file_name
+        .strip_suffix(b".pyc")
+        .or_else(|| file_name.strip_suffix(b".pyo"))
+}
+
+/// `mod.cpython-311.opt-1`: NAME of `.opt-NAME` is alphanumeric in Unicode's sense (PEP 488).
+fn split_opt(body: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let Some(dot) = body.iter().rposition(|&byte| byte == b'.') else {
+        return (body, None);
+    };
+    let opt = body[dot + 1..].strip_prefix(b"opt-").filter(|opt| {
+        std::str::from_utf8(opt)
+            .is_ok_and(|text| !text.is_empty() && text.chars().all(char::is_alphanumeric))
+    });
+    match opt {
+        Some(opt) => (&body[..dot], Some(opt)),
+        None => (body, None),
+    }
+}
+
+/// Splits `mod.cpython-311-pytest-8.3.4` into stem, tag, runner and whether the stem is bare.
+#[expect(
+    clippy::type_complexity,
+    reason = "four parts of one name, taken apart at once"
+)]
+fn split_tag(body: &[u8]) -> Option<(&[u8], &[u8], Option<&[u8]>, bool)> {
+    for start in (1..body.len()).rev() {
+        let Some(length) = known_tag(&body[start..]) else {
+            continue;
+        };
+        let (tag, rest) = body[start..].split_at(length);
+        let runner = match rest {
+            [] => None,
+            [b'-', runner @ ..] if !runner.is_empty() => Some(runner),
+            _ => continue,
+        };
+        let stem = &body[..start];
+        match stem {
+            [stem @ .., b'.'] if !stem.is_empty() => return Some((stem, tag, runner, false)),
+            _ if !stem.contains(&b'.') => return Some((stem, tag, runner, true)),
+            _ => {}
+        }
+    }
+    let dot = body.iter().rposition(|&byte| byte == b'.')?;
+    let tag = &body[dot + 1..];
+    (dot > 0 && looks_like_tag(tag)).then_some((&body[..dot], tag, None, false))
+}
+
+/// Length of a tag of CPython or PyPy at the beginning of `text`.
+fn known_tag(text: &[u8]) -> Option<usize> {
+    let head = [&b"cpython-"[..], b"pypy"]
+        .into_iter()
+        .find(|head| text.starts_with(head))?
+        .len();
+    let digits = text[head..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    if digits < 2 {
+        return None;
+    }
+    let flags = text[head + digits..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_lowercase())
+        .count();
+    Some(head + digits + flags)
+}
+
+/// Tags of interpreters that are not known (`graalpy242-311`, `rustpython-01`): letters first, and
+/// a digit somewhere.
+fn looks_like_tag(tag: &[u8]) -> bool {
+    tag.first().is_some_and(u8::is_ascii_alphabetic)
+        && tag.iter().any(u8::is_ascii_digit)
+        && tag
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
+/// `mod.f-2.py311.nbi`, `guf-mod.f-2.py311.1.nbc`.
+fn parse_companion(file_name: &[u8]) -> Option<EntryName<'_>> {
+    let mut body = &file_name[..file_name.len() - 4];
+    let mut dot = body.iter().rposition(|&byte| byte == b'.')?;
+    if file_name.ends_with(b".nbc") {
+        if !body[dot + 1..].iter().all(u8::is_ascii_digit) || dot + 1 == body.len() {
+            return None;
+        }
+        body = &body[..dot];
+        dot = body.iter().rposition(|&byte| byte == b'.')?;
+    }
+    let tag = &body[dot + 1..];
+    let digits = tag.strip_prefix(b"py")?;
+    if digits.len() < 2 || !digits[..2].iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let stem = &body[..dot];
+    (!stem.is_empty()).then_some(EntryName {
+        kind: Kind::Companion,
+        stem,
+        tag,
+        runner: None,
+        opt: None,
+        bare: false,
+    })
+}
+
+impl<'a> EntryName<'a> {
+    /// The sources in `listing` that this can be the entry of, `STEM.py` first. Several files can
+    /// share one entry: `conf.py` and `conf.cgi` are both compiled into `conf.cpython-311.pyc`.
+    pub fn sources<'l>(&self, listing: &Listing<'l>) -> Vec<&'l [u8]> {
+        match self.kind {
+            Kind::Companion => self.companion_sources(listing),
+            Kind::Beside => listing.find([self.stem, b".py"]).into_iter().collect(),
+            _ if self.runner.is_some() => listing.find([self.stem, b".py"]).into_iter().collect(),
+            _ if self.bare => listing.find([self.stem, b""]).into_iter().collect(),
+            _ => {
+                let mut found: Vec<&'l [u8]> =
+                    listing.find([self.stem, b".py"]).into_iter().collect();
+                let head = [self.stem, b"."].concat();
+                found.extend(listing.beginning(&head).filter(|name| {
+                    let suffix = &name[head.len()..];
+                    !suffix.contains(&b'.') && !matches!(suffix, b"py" | b"pyc" | b"pyo" | b"")
+                }));
+                if !self.stem.contains(&b'.') {
+                    found.extend(listing.find([b".", self.stem]));
+                }
+                found
+            }
+        }
+    }
+
+    /// A companion's stem is `mod.qualified.name-LINE`: every source whose module name it begins
+    /// with can be meant, since module names contain dots.
+    fn companion_sources<'l>(&self, listing: &Listing<'l>) -> Vec<&'l [u8]> {
+        let without = self.stem.strip_prefix(b"guf-");
+        let mut found = Vec::new();
+        for stem in [Some(self.stem), without].into_iter().flatten() {
+            let dots = (0..stem.len()).filter(|&at| stem[at] == b'.');
+            found.extend(dots.filter_map(|dot| listing.find([&stem[..dot], b".py"])));
+        }
+        found
+    }
+
+    /// Whether this can be an entry of the source called `source`, which may be gone.
+    pub fn belongs_to(&self, source: &[u8]) -> bool {
+        !self.sources(&Listing::new(vec![source])).is_empty()
+    }
+
+    /// The name of the source that the entry was most likely compiled from, for messages.
+    pub fn likely_source(&self) -> Vec<u8> {
+        let stem = match self.kind {
+            Kind::Companion => self
+                .stem
+                .split(|&byte| byte == b'.')
+                .next()
+                .unwrap_or(self.stem),
+            _ => self.stem,
+        };
+        if self.bare {
+            stem.to_vec()
+        } else {
+            [stem, b".py"].concat()
+        }
+    }
+
+    /// Whether a tool other than the interpreter wrote the entry (`-pytest-`, `.opt-NAME` but `1`
+    /// and `2`): compiling takes tools longer.
+    pub fn by_tool(&self) -> bool {
+        self.runner.is_some() || self.opt.is_some_and(|opt| !matches!(opt, b"1" | b"2"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parts(name: &str) -> Option<(String, String, Option<String>, Option<String>)> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let name = parse_in_pycache(name.as_bytes())?;
+        Some((
+            text(name.stem),
+            text(name.tag),
+            name.runner.map(text),
+            name.opt.map(text),
+        ))
+    }
+
+    fn expect(
+        stem: &str,
+        tag: &str,
+        runner: Option<&str>,
+        opt: Option<&str>,
+    ) -> Option<(String, String, Option<String>, Option<String>)> {
+        Some((
+            stem.into(),
+            tag.into(),
+            runner.map(Into::into),
+            opt.map(Into::into),
+        ))
+    }
+
+    #[test]
+    fn names_come_apart() {
+        assert_eq!(
+            parts("mod.cpython-311.pyc"),
+            expect("mod", "cpython-311", None, None)
+        );
+        assert_eq!(
+            parts("a.b.cpython-311.opt-1.pyc"),
+            expect("a.b", "cpython-311", None, Some("1"))
+        );
+        assert_eq!(
+            parts("mod.cpython-34.pyo"),
+            expect("mod", "cpython-34", None, None)
+        );
+        assert_eq!(
+            parts("x.cpython-311.cpython-311.pyc"),
+            expect("x.cpython-311", "cpython-311", None, None)
+        );
+        assert_eq!(
+            parts("t.cpython-311-pytest-8.3.4.pyc"),
+            expect("t", "cpython-311", Some("pytest-8.3.4"), None)
+        );
+        assert_eq!(
+            parts("t.cpython-27-PYTEST-4.6.11.pyc"),
+            expect("t", "cpython-27", Some("PYTEST-4.6.11"), None)
+        );
+        assert_eq!(
+            parts("m.cpython-311.opt-beartype0v23v1.pyc"),
+            expect("m", "cpython-311", None, Some("beartype0v23v1"))
+        );
+        assert_eq!(
+            parts("m.cpython-311.opt-é.pyc"),
+            expect("m", "cpython-311", None, Some("é"))
+        );
+        assert_eq!(
+            parts("m.cpython-311.pyc.140234"),
+            expect("m", "cpython-311", None, None)
+        );
+        assert_eq!(parts("m.pypy39.pyc"), expect("m", "pypy39", None, None));
+        assert_eq!(
+            parts("m.graalpy242-311.pyc"),
+            expect("m", "graalpy242-311", None, None)
+        );
+        assert_eq!(
+            parts("toolcpython-311.pyc"),
+            expect("tool", "cpython-311", None, None)
+        );
+        assert_eq!(
+            parts("mod.f-2.py311.nbi"),
+            expect("mod.f-2", "py311", None, None)
+        );
+        assert_eq!(
+            parts("guf-mod.f-2.py311.1.nbc"),
+            expect("guf-mod.f-2", "py311", None, None)
+        );
+        for other in [
+            "notes.txt",
+            "mod.pyc",
+            "mod.py",
+            ".pyc",
+            "cpython-311.pyc",
+            "mod.cpython-311.pyc.bak",
+            "f.nbc",
+            "m.txt.pyc",
+        ] {
+            assert_eq!(parts(other), None, "{other}");
+        }
+    }
+
+    fn sources<'l>(name: &str, listing: &'l [&'l str]) -> Vec<&'l str> {
+        let listing = Listing::new(listing.iter().map(|name| name.as_bytes()).collect());
+        let entry = parse_in_pycache(name.as_bytes()).expect("a cache entry");
+        let found = entry.sources(&listing);
+        found
+            .into_iter()
+            .map(|name| std::str::from_utf8(name).expect("text"))
+            .collect()
+    }
+
+    #[test]
+    fn entries_find_their_sources() {
+        assert_eq!(
+            sources("a.b.cpython-311.pyc", &["a.py", "a.b.py", "b.py"]),
+            ["a.b.py"]
+        );
+        assert_eq!(sources("a.cpython-311.pyc", &["a.b.py"]), [""; 0]);
+        assert_eq!(
+            sources(
+                "conf.cpython-311.pyc",
+                &["conf.cgi", "conf.py", "conf.pyc", ".conf"]
+            ),
+            ["conf.py", "conf.cgi", ".conf"]
+        );
+        assert_eq!(
+            sources("toolcpython-311.pyc", &["tool", "tool.py"]),
+            ["tool"]
+        );
+        assert_eq!(sources("hidden.cpython-311.pyc", &[".hidden"]), [".hidden"]);
+        assert_eq!(
+            sources(
+                "mod.Class.f-2.py311.nbi",
+                &["mod.py", "mod.Class.py", "other.py"]
+            ),
+            ["mod.py", "mod.Class.py"]
+        );
+        assert_eq!(sources("guf-mod.f-2.py311.nbi", &["mod.py"]), ["mod.py"]);
+        assert_eq!(
+            sources("t.cpython-311-pytest-8.3.4.pyc", &["t.py", "t.cgi"]),
+            ["t.py"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_built_comes_apart(stem in proptest::collection::vec(any::<u8>().prop_filter("no separator", |byte| !matches!(byte, 0 | b'/')), 1..20), opt in proptest::option::of("[a-z0-9]{1,6}")) {
+            let mut name = stem.clone();
+            name.extend_from_slice(b".cpython-311");
+            if let Some(opt) = &opt {
+                name.extend_from_slice(format!(".opt-{opt}").as_bytes());
+            }
+            name.extend_from_slice(b".pyc");
+            let parsed = parse_in_pycache(&name).expect("a cache entry");
+            prop_assert_eq!(parsed.stem, &stem[..]);
+            prop_assert_eq!(parsed.opt, opt.as_ref().map(String::as_bytes));
+            let mut source = stem;
+            source.extend_from_slice(b".py");
+            prop_assert!(parsed.belongs_to(&source));
+        }
+
+        #[test]
+        fn no_bytes_panic(name in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let _ = parse_in_pycache(&name).map(|parsed| parsed.belongs_to(&name));
+            let _ = parse_beside(&name);
+        }
+    }
+}

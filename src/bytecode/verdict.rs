@@ -1,0 +1,515 @@
+//! The rule: racily valid bytecode.
+//!
+//! git calls an index entry racily clean when its recorded stat matches although its file may have
+//! changed after it was recorded (Documentation/technical/racy-git). Bytecode has the same trouble
+//! and gets the same answer. An entry that its interpreter accepts is settled if it was written
+//! later than its source was touched, by more than compiling can have taken.
+
+use std::io;
+
+use super::State;
+use super::dialect::{Dialect, Layout, Loader};
+use super::header::{Answer, Header, Mismatch};
+use super::name::{EntryName, Kind};
+use super::reason::Reason;
+use crate::fsys::{Stat, Time};
+
+const SECOND: i128 = 1_000_000_000;
+
+/// The stats of an entry.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EntryFacts {
+    /// Of the entry itself.
+    pub lstat: Stat,
+    /// Of what it points to, where it is a symlink.
+    pub stat: Option<Stat>,
+}
+
+/// The stats of a source.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SourceFacts {
+    /// Of the source, symlinks followed.
+    pub stat: Stat,
+    /// The latest ctime of the symlinks passed on the way to it.
+    pub links_touched: Option<Time>,
+}
+
+/// What a verdict may have to look at, asked for only when it matters.
+pub trait Evidence {
+    /// The first bytes of the entry: 16, or all it has.
+    ///
+    /// # Errors
+    /// What reading it gives.
+    fn head(&mut self) -> io::Result<Vec<u8>>;
+    /// The whole entry.
+    ///
+    /// # Errors
+    /// What reading it gives.
+    fn entry(&mut self) -> io::Result<Vec<u8>>;
+    /// The whole source.
+    ///
+    /// # Errors
+    /// What reading it gives.
+    fn source(&mut self) -> io::Result<Vec<u8>>;
+    /// The absolute paths of the source at present: as reached and resolved.
+    fn present_paths(&mut self) -> Vec<Vec<u8>>;
+    /// The latest ctime of the directories above the source.
+    fn place_touched(&mut self) -> Time;
+}
+
+/// A state and its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The state.
+    pub state: State,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Verdict {
+    fn new(state: State, reason: Reason) -> Self {
+        Self { state, reason }
+    }
+
+    /// The verdict over an entry without any source.
+    pub fn orphan() -> Self {
+        Self::new(State::Orphan, Reason::SourceGone)
+    }
+
+    /// The worse of two: what counts where an entry has several sources.
+    pub fn worst(self, other: Self) -> Self {
+        if other.state > self.state {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+/// The three times the rule compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// The earliest of the entry's times.
+    pub written: Time,
+    /// The latest ctime of the source and of the symlinks passed on the way to it.
+    pub touched: Time,
+    /// How long the read-to-write of the compile can have taken, in ns.
+    pub margin: i128,
+}
+
+impl Timeline {
+    /// Nanoseconds from touching the source to writing the entry; negative if it was older.
+    pub fn after(&self) -> i128 {
+        self.written.as_nanos() - self.touched.as_nanos()
+    }
+
+    /// Whether the entry was written later than the source was touched by more than the margin.
+    pub fn settles(&self) -> bool {
+        self.after() > self.margin
+    }
+}
+
+/// The times that the rule compares for one entry of one source.
+pub fn timeline(name: &EntryName<'_>, entry: &EntryFacts, source: &SourceFacts) -> Timeline {
+    let own = entry.lstat.mtime.min(entry.lstat.ctime);
+    let written = entry
+        .stat
+        .map_or(own, |stat| own.min(stat.mtime).min(stat.ctime));
+    let touched = source
+        .links_touched
+        .map_or(source.stat.ctime, |links| links.max(source.stat.ctime));
+    Timeline {
+        written,
+        touched,
+        margin: margin(name, entry, source),
+    }
+}
+
+/// How long compiling can have taken, in ns. Plain compiling was never seen below 100 KiB/s, a test
+/// runner's rewriting under coverage and PyPy at 2 KiB/s. File systems that keep whole seconds and
+/// clocks of other devices are each given 2 s more.
+fn margin(name: &EntryName<'_>, entry: &EntryFacts, source: &SourceFacts) -> i128 {
+    let size = i128::from(source.stat.size);
+    let compile = if name.by_tool() {
+        10 * SECOND + size * SECOND / 1024
+    } else {
+        2 * SECOND + size * SECOND / (16 * 1024)
+    };
+    let written = entry.stat.unwrap_or(entry.lstat);
+    let coarse =
+        whole_seconds(&source.stat) || whole_seconds(&written) || whole_seconds(&entry.lstat);
+    let elsewhere = written.dev != source.stat.dev;
+    compile + 2 * SECOND * (i128::from(coarse) + i128::from(elsewhere))
+}
+
+fn whole_seconds(stat: &Stat) -> bool {
+    stat.mtime.nsec == 0 && stat.ctime.nsec == 0
+}
+
+/// Whether times alone settle the entry, so that no header need be read.
+pub fn settled_by_times(name: &EntryName<'_>, entry: &EntryFacts, source: &SourceFacts) -> bool {
+    timeline(name, entry, source).settles()
+}
+
+/// Judges one entry of one source. `read_header`: even where times settle, so that a rejected entry
+/// is called so.
+pub fn judge(
+    name: &EntryName<'_>,
+    entry: &EntryFacts,
+    source: &SourceFacts,
+    evidence: &mut dyn Evidence,
+    read_header: bool,
+) -> Verdict {
+    let times = timeline(name, entry, source);
+    let settled = || {
+        Verdict::new(
+            State::Settled,
+            Reason::WrittenLater {
+                after: times.after(),
+            },
+        )
+    };
+    if times.settles() && !read_header {
+        return moved(name, &times, evidence).unwrap_or_else(settled);
+    }
+    if matches!(name.kind, Kind::Companion | Kind::Leftover) {
+        return by_times(&times);
+    }
+    let head = match evidence.head() {
+        Ok(head) => head,
+        Err(error) => return unreadable("entry", &error),
+    };
+    let Some(dialect) = Dialect::of(name, &head) else {
+        // While the source exists no Python 3 reads an entry beside it.
+        return if name.kind == Kind::Beside {
+            Verdict::new(State::Rejected, Reason::Mismatch(Mismatch::Magic))
+        } else {
+            by_times(&times)
+        };
+    };
+    let Some(header) = Header::decode(&head, dialect.layout) else {
+        return Verdict::new(State::Rejected, Reason::Mismatch(Mismatch::Garbage));
+    };
+    match header.answer(&dialect, &source.stat) {
+        Answer::Rejected(mismatch) => Verdict::new(State::Rejected, Reason::Mismatch(mismatch)),
+        Answer::Accepted => moved(name, &times, evidence).unwrap_or_else(|| by_times(&times)),
+        Answer::Hash { hash, checked } => {
+            let Some(sip) = dialect.sip else {
+                return by_times(&times);
+            };
+            match evidence.source() {
+                Err(error) => unreadable("source", &error),
+                Ok(bytes) if header.hash_is_of(hash, sip, &bytes) => {
+                    Verdict::new(State::Settled, Reason::HashEqual)
+                }
+                Ok(_) if checked => Verdict::new(State::Rejected, Reason::Mismatch(Mismatch::Hash)),
+                Ok(_) => Verdict::new(State::Stale, Reason::HashDiffers),
+            }
+        }
+    }
+}
+
+fn by_times(times: &Timeline) -> Verdict {
+    let after = times.after();
+    if times.settles() {
+        Verdict::new(State::Settled, Reason::WrittenLater { after })
+    } else if after < 0 {
+        Verdict::new(State::Racy, Reason::TouchedLater { after: -after })
+    } else {
+        Verdict::new(
+            State::Racy,
+            Reason::WithinMargin {
+                after,
+                margin: times.margin,
+            },
+        )
+    }
+}
+
+/// What cannot be read cannot be proved right.
+fn unreadable(what: &'static str, error: &io::Error) -> Verdict {
+    Verdict::new(
+        State::Racy,
+        Reason::Unreadable {
+            what,
+            error: error.to_string(),
+        },
+    )
+}
+
+/// An entry of pytest before 9.2 that was compiled for another path. Its body is read only where a
+/// directory above the source was touched after the entry was written: renaming a directory does
+/// that, and nothing else changes the path without touching the source.
+fn moved(name: &EntryName<'_>, times: &Timeline, evidence: &mut dyn Evidence) -> Option<Verdict> {
+    if !keeps_its_path(name) || times.written > evidence.place_touched() {
+        return None;
+    }
+    let body = match evidence.entry() {
+        Ok(body) => body,
+        Err(error) => return Some(unreadable("entry", &error)),
+    };
+    let found = evidence.present_paths().iter().any(|path| {
+        body.windows(path.len().max(1))
+            .any(|window| window == &path[..])
+    });
+    (!found).then(|| Verdict::new(State::Stale, Reason::OtherPath))
+}
+
+fn keeps_its_path(name: &EntryName<'_>) -> bool {
+    let Some(runner) = name.runner else {
+        return false;
+    };
+    let numbers: Vec<u32> = String::from_utf8_lossy(runner)
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|part| part.parse().ok())
+        .take(2)
+        .collect();
+    let dialect = Dialect::of(name, &[]);
+    dialect
+        .is_some_and(|dialect| dialect.loader == Loader::Pytest && dialect.layout != Layout::Mtime)
+        && numbers.as_slice() < &[9, 2][..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytecode::parse_in_pycache;
+
+    /// Evidence that is all in memory.
+    #[derive(Default)]
+    struct Desk {
+        entry: Vec<u8>,
+        source: Vec<u8>,
+        path: Vec<u8>,
+        place: Time,
+        heads: u32,
+    }
+
+    impl Evidence for Desk {
+        fn head(&mut self) -> io::Result<Vec<u8>> {
+            self.heads += 1;
+            Ok(self.entry.iter().copied().take(16).collect())
+        }
+        fn entry(&mut self) -> io::Result<Vec<u8>> {
+            Ok(self.entry.clone())
+        }
+        fn source(&mut self) -> io::Result<Vec<u8>> {
+            Ok(self.source.clone())
+        }
+        fn present_paths(&mut self) -> Vec<Vec<u8>> {
+            vec![self.path.clone()]
+        }
+        fn place_touched(&mut self) -> Time {
+            self.place
+        }
+    }
+
+    const TOUCHED: i64 = 1_700_000_000;
+
+    fn source(size: u64) -> SourceFacts {
+        let time = Time {
+            sec: TOUCHED,
+            nsec: 5,
+        };
+        SourceFacts {
+            stat: Stat {
+                size,
+                mtime: time,
+                ctime: time,
+                ..Stat::default()
+            },
+            links_touched: None,
+        }
+    }
+
+    fn entry(after_ns: i128) -> EntryFacts {
+        let ns = i128::from(TOUCHED) * SECOND + 5 + after_ns;
+        let time = Time {
+            sec: (ns / SECOND) as i64,
+            nsec: (ns % SECOND) as u32,
+        };
+        EntryFacts {
+            lstat: Stat {
+                mtime: time,
+                ctime: time,
+                ..Stat::default()
+            },
+            stat: None,
+        }
+    }
+
+    fn stamp(magic: u16, flags: u32, mtime: u32, size: u32) -> Vec<u8> {
+        let mut head = magic.to_le_bytes().to_vec();
+        head.extend(b"\r\n");
+        for number in [flags, mtime, size] {
+            head.extend(number.to_le_bytes());
+        }
+        head
+    }
+
+    fn state(
+        name: &str,
+        entry: &EntryFacts,
+        source: &SourceFacts,
+        desk: &mut Desk,
+        read: bool,
+    ) -> State {
+        judge(
+            &parse_in_pycache(name.as_bytes()).expect("an entry"),
+            entry,
+            source,
+            desk,
+            read,
+        )
+        .state
+    }
+
+    #[test]
+    fn the_margin_is_what_separates_racy_from_settled() {
+        let mut desk = Desk {
+            entry: stamp(3495, 0, TOUCHED as u32, 16 * 1024),
+            ..Desk::default()
+        };
+        let source = source(16 * 1024);
+        let name = "m.cpython-311.pyc";
+        assert_eq!(
+            state(name, &entry(3 * SECOND), &source, &mut desk, false),
+            State::Racy
+        );
+        assert_eq!(
+            state(name, &entry(3 * SECOND + 1), &source, &mut desk, false),
+            State::Settled
+        );
+        assert_eq!(desk.heads, 1, "times that settle need no header");
+        let runner = "m.cpython-311-pytest-8.3.4.pyc";
+        assert_eq!(
+            state(runner, &entry(26 * SECOND), &source, &mut desk, false),
+            State::Racy
+        );
+        assert_eq!(
+            state(runner, &entry(26 * SECOND + 1), &source, &mut desk, false),
+            State::Settled
+        );
+    }
+
+    #[test]
+    fn whole_seconds_and_other_devices_widen_it() {
+        let name = parse_in_pycache(b"m.cpython-311.pyc").expect("an entry");
+        let mut source = source(0);
+        assert_eq!(timeline(&name, &entry(0), &source).margin, 2 * SECOND);
+        source.stat.dev = 7;
+        assert_eq!(timeline(&name, &entry(0), &source).margin, 4 * SECOND);
+        source.stat.mtime.nsec = 0;
+        source.stat.ctime.nsec = 0;
+        assert_eq!(timeline(&name, &entry(0), &source).margin, 6 * SECOND);
+    }
+
+    #[test]
+    fn links_and_restored_mtimes_count() {
+        let name = parse_in_pycache(b"m.cpython-311.pyc").expect("an entry");
+        let mut source = source(0);
+        source.links_touched = Some(Time {
+            sec: TOUCHED + 100,
+            nsec: 0,
+        });
+        assert!(!settled_by_times(&name, &entry(50 * SECOND), &source));
+        source.links_touched = None;
+        let mut restored = entry(50 * SECOND);
+        restored.lstat.mtime.sec = TOUCHED - 10;
+        assert!(!settled_by_times(&name, &restored, &source));
+    }
+
+    #[test]
+    fn hashes_prove() {
+        let text = b"V=1\n".to_vec();
+        let hash = [0x0b, 0x1b, 0x30, 0x22, 0x3e, 0xb1, 0x80, 0x61];
+        for (flags, equal, differs) in [
+            (1, State::Settled, State::Stale),
+            (3, State::Settled, State::Rejected),
+        ] {
+            let mut entry_bytes = stamp(3495, flags, 0, 0);
+            entry_bytes[8..].copy_from_slice(&hash);
+            let mut desk = Desk {
+                entry: entry_bytes,
+                source: text.clone(),
+                ..Desk::default()
+            };
+            let name = "m.cpython-311.pyc";
+            assert_eq!(state(name, &entry(0), &source(4), &mut desk, false), equal);
+            desk.source = b"V=2\n".to_vec();
+            assert_eq!(
+                state(name, &entry(0), &source(4), &mut desk, false),
+                differs
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_interpreter_will_not_load_is_rejected() {
+        let name = "m.cpython-311.pyc";
+        let fresh = entry(0);
+        let source = source(4);
+        let good = stamp(3495, 0, TOUCHED as u32, 4);
+        let judge_bytes = |bytes: Vec<u8>| {
+            state(
+                name,
+                &fresh,
+                &source,
+                &mut Desk {
+                    entry: bytes,
+                    ..Desk::default()
+                },
+                false,
+            )
+        };
+        assert_eq!(judge_bytes(good.clone()), State::Racy);
+        assert_eq!(judge_bytes(stamp(3495, 2, TOUCHED as u32, 4)), State::Racy);
+        for bytes in [
+            stamp(3494, 0, TOUCHED as u32, 4),
+            stamp(3495, 0, TOUCHED as u32 + 1, 4),
+            stamp(3495, 0, TOUCHED as u32, 5),
+            stamp(3495, 4, TOUCHED as u32, 4),
+            good[..15].to_vec(),
+            Vec::new(),
+            vec![7; 64],
+        ] {
+            assert_eq!(judge_bytes(bytes), State::Rejected);
+        }
+    }
+
+    #[test]
+    fn a_moved_runner_entry_is_stale() {
+        let name = "t.cpython-311-pytest-7.4.4.pyc";
+        let mut bytes = stamp(3495, 0, TOUCHED as u32, 4);
+        bytes.extend(b"...../old/tests/t.py....");
+        let mut desk = Desk {
+            entry: bytes,
+            path: b"/new/tests/t.py".to_vec(),
+            ..Desk::default()
+        };
+        let late = entry(1000 * SECOND);
+        assert_eq!(
+            state(name, &late, &source(4), &mut desk, false),
+            State::Settled
+        );
+        desk.place = Time {
+            sec: TOUCHED + 2000,
+            nsec: 0,
+        };
+        assert_eq!(
+            state(name, &late, &source(4), &mut desk, false),
+            State::Stale
+        );
+        desk.path = b"/old/tests/t.py".to_vec();
+        assert_eq!(
+            state(name, &late, &source(4), &mut desk, false),
+            State::Settled
+        );
+        let newer = "t.cpython-311-pytest-9.2.0.pyc";
+        desk.path = b"/new/tests/t.py".to_vec();
+        assert_eq!(
+            state(newer, &late, &source(4), &mut desk, false),
+            State::Settled
+        );
+    }
+}
