@@ -3,6 +3,14 @@
 //! [`Stat`] and [`Time`] are plain data, so that the rooms above can be pure. What needs a
 //! platform (ctime, directory handles, `openat2`) is in one file per platform.
 
+#![forbid(unsafe_code)]
+
+#[cfg(unix)]
+mod unix;
+
+#[cfg(unix)]
+pub use unix::{Dir, DirBuffer, FileType, Resolved, resolve};
+
 /// A point in time as the file system keeps it: seconds and nanoseconds since 1970-01-01 UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time {

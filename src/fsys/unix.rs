@@ -1,0 +1,399 @@
+//! Directory handles, stats and symlinks of Unix.
+
+use std::collections::VecDeque;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+pub use rustix::fs::FileType;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, ResolveFlags};
+
+use super::{Stat, Time};
+
+impl From<rustix::fs::Stat> for Stat {
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::useless_conversion,
+        reason = "the fields' types differ from platform to platform"
+    )]
+    fn from(stat: rustix::fs::Stat) -> Self {
+        Self {
+            dev: stat.st_dev as u64,
+            ino: stat.st_ino as u64,
+            mode: stat.st_mode as u32,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            size: stat.st_size as u64,
+            mtime: Time {
+                sec: stat.st_mtime as i64,
+                nsec: stat.st_mtime_nsec as u32,
+            },
+            ctime: Time {
+                sec: stat.st_ctime as i64,
+                nsec: stat.st_ctime_nsec as u32,
+            },
+        }
+    }
+}
+
+impl Stat {
+    /// The type of file.
+    pub fn file_type(&self) -> FileType {
+        FileType::from_raw_mode(self.mode as rustix::fs::RawMode)
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        self.file_type() == FileType::RegularFile
+    }
+
+    /// `lstat(2)`.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        Ok(rustix::fs::lstat(path)?.into())
+    }
+
+    /// `stat(2)`.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn followed(path: &Path) -> io::Result<Self> {
+        Ok(rustix::fs::stat(path)?.into())
+    }
+}
+
+/// Longest path handed to the kernel at once; longer ones are opened in pieces.
+const PIECE: usize = 4000;
+
+/// What listing a directory is read into; kept from one directory to the next.
+pub struct DirBuffer(Vec<MaybeUninit<u8>>);
+
+impl Default for DirBuffer {
+    fn default() -> Self {
+        Self(vec![MaybeUninit::uninit(); 32 * 1024])
+    }
+}
+
+/// An open directory. Everything in it is reached relative to the handle, so that a path swapped
+/// in the meantime leads nowhere else.
+#[derive(Debug)]
+pub struct Dir(OwnedFd);
+
+impl Dir {
+    /// Opens a directory by its path, symlinks followed: the root of a tree.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::openat(CWD, path, flags, Mode::empty())?))
+    }
+
+    /// Opens the directory `relative` (components separated by `/`) below this one without
+    /// following a symlink on the way.
+    ///
+    /// # Errors
+    /// What the system call gives; `ELOOP` or `ENOTDIR` where there is a symlink.
+    pub fn open_below(&self, relative: &[u8]) -> io::Result<Self> {
+        if relative.is_empty() {
+            return Ok(Self(rustix::io::fcntl_dupfd_cloexec(&self.0, 0)?));
+        }
+        let mut rest = relative;
+        let mut handle: Option<Self> = None;
+        while !rest.is_empty() {
+            let length = piece(rest)?;
+            let from = handle.as_ref().unwrap_or(self);
+            handle = Some(from.open_piece(&rest[..length])?);
+            rest = rest[length..].strip_prefix(b"/").unwrap_or(&rest[length..]);
+        }
+        handle.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn open_piece(&self, relative: &[u8]) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        {
+            let opened = rustix::fs::openat2(
+                &self.0,
+                relative,
+                OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+                Mode::empty(),
+                ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+            );
+            match opened {
+                // Kernels before 5.6, and sandboxes that do not know the call.
+                Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {}
+                other => return Ok(Self(other?)),
+            }
+        }
+        let mut handle: Option<Self> = None;
+        for name in relative.split(|&byte| byte == b'/') {
+            if matches!(name, b"" | b"." | b"..") {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            handle = Some(handle.as_ref().unwrap_or(self).open_child(name)?);
+        }
+        handle.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Opens the directory `name` in this one; a symlink is refused.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn open_child(&self, name: &[u8]) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        Ok(Self(rustix::fs::openat(
+            &self.0,
+            name,
+            flags,
+            Mode::empty(),
+        )?))
+    }
+
+    /// Opens the directory `name` in this one, symlinks followed: only to look at, never to
+    /// remove from.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn open_followed(&self, name: &[u8]) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::openat(
+            &self.0,
+            name,
+            flags,
+            Mode::empty(),
+        )?))
+    }
+
+    /// Calls `each` with name and type of everything in the directory but `.` and `..`.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn list(
+        &self,
+        buffer: &mut DirBuffer,
+        mut each: impl FnMut(&[u8], FileType),
+    ) -> io::Result<()> {
+        let mut entries = RawDir::new(&self.0, &mut buffer.0);
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if !matches!(name, b"." | b"..") {
+                each(name, entry.file_type());
+            }
+        }
+        Ok(())
+    }
+
+    /// `lstat` of a name in the directory.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn lstat(&self, name: &[u8]) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
+    }
+
+    /// `stat` of a name in the directory, symlinks followed.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn stat(&self, name: &[u8]) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&self.0, name, AtFlags::empty())?.into())
+    }
+
+    /// `stat` of the directory itself.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn own_stat(&self) -> io::Result<Stat> {
+        Ok(rustix::fs::fstat(&self.0)?.into())
+    }
+
+    /// Reads at most `limit` bytes of a regular file, symlinks followed. Anything but a regular
+    /// file is refused without waiting for it.
+    ///
+    /// # Errors
+    /// What the system calls give; `InvalidInput` for what is no regular file.
+    pub fn read(&self, name: &[u8], limit: u64) -> io::Result<Vec<u8>> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
+        if !Stat::from(rustix::fs::fstat(&file)?).is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "not a regular file",
+            ));
+        }
+        let mut bytes = Vec::new();
+        File::from(file).take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Where the symlink `name` points to.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        Ok(rustix::fs::readlinkat(&self.0, name, Vec::new())?.into_bytes())
+    }
+
+    /// Removes the file or symlink `name`. Only `purge` calls this.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub(crate) fn unlink(&self, name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+
+    /// Removes the empty directory `name`. Only `purge` calls this.
+    ///
+    /// # Errors
+    /// What the system call gives; `ENOTEMPTY` where there is anything in it.
+    pub(crate) fn rmdir(&self, name: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+}
+
+/// Length of the longest beginning of `path` that ends with a component and that the kernel takes.
+fn piece(path: &[u8]) -> io::Result<usize> {
+    if path.len() <= PIECE {
+        return Ok(path.len());
+    }
+    path[..PIECE]
+        .iter()
+        .rposition(|&byte| byte == b'/')
+        .filter(|&end| end > 0)
+        .ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The path without symlinks.
+    pub path: PathBuf,
+    /// The latest ctime of the symlinks passed on the way.
+    pub links_touched: Option<Time>,
+}
+
+/// Follows an absolute path as the kernel does, and notes every symlink passed.
+///
+/// # Errors
+/// What the system calls give; `ELOOP` after 40 symlinks, as in the kernel.
+pub fn resolve(path: &Path) -> io::Result<Resolved> {
+    let mut todo: VecDeque<OsString> = components(path.as_os_str());
+    let mut done = PathBuf::from("/");
+    let mut links_touched: Option<Time> = None;
+    let mut links = 0;
+    while let Some(name) = todo.pop_front() {
+        if name == ".." {
+            done.pop();
+            continue;
+        }
+        let here = done.join(&name);
+        let stat = Stat::of(&here)?;
+        if stat.file_type() != FileType::Symlink {
+            done = here;
+            continue;
+        }
+        links += 1;
+        if links > 40 {
+            return Err(rustix::io::Errno::LOOP.into());
+        }
+        links_touched = links_touched.max(Some(stat.ctime));
+        let target: CString = rustix::fs::readlink(&here, Vec::new())?;
+        if target.as_bytes().starts_with(b"/") {
+            done = PathBuf::from("/");
+        }
+        for component in components(OsStr::from_bytes(target.as_bytes()))
+            .into_iter()
+            .rev()
+        {
+            todo.push_front(component);
+        }
+    }
+    Ok(Resolved {
+        path: done,
+        links_touched,
+    })
+}
+
+fn components(path: &OsStr) -> VecDeque<OsString> {
+    path.as_bytes()
+        .split(|&byte| byte == b'/')
+        .filter(|name| !matches!(*name, b"" | b"."))
+        .map(|name| OsString::from_vec(name.to_vec()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_symlink_is_followed_below() {
+        let tree = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(tree.path().join("a/b")).expect("directories");
+        symlink("a", tree.path().join("link")).expect("a link");
+        let root = Dir::open(tree.path()).expect("the root");
+        assert!(root.open_below(b"a/b").is_ok());
+        assert!(root.open_below(b"").is_ok());
+        for path in [&b"link/b"[..], b"link", b"../x", b"a/../../x", b"/etc"] {
+            assert!(
+                root.open_below(path).is_err(),
+                "{}",
+                String::from_utf8_lossy(path)
+            );
+        }
+    }
+
+    #[test]
+    fn paths_longer_than_the_kernel_takes_are_opened() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let name = "d".repeat(200);
+        let mut path = Vec::new();
+        let mut handle = Dir::open(tree.path()).expect("the root");
+        for _ in 0..40 {
+            rustix::fs::mkdirat(&handle.0, &name, Mode::RWXU).expect("a directory");
+            handle = handle.open_child(name.as_bytes()).expect("it opens");
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name.as_bytes());
+        }
+        let root = Dir::open(tree.path()).expect("the root");
+        let deep = root.open_below(&path).expect("8,000 bytes of path");
+        assert_eq!(
+            deep.own_stat().expect("stat").ino,
+            handle.own_stat().expect("stat").ino
+        );
+    }
+
+    #[test]
+    fn every_symlink_on_the_way_is_noted() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = tree.path().canonicalize().expect("a real path");
+        fs::create_dir(root.join("real")).expect("a directory");
+        fs::write(root.join("real/impl.py"), "").expect("a file");
+        symlink("real", root.join("dir")).expect("a link");
+        symlink("dir/impl.py", root.join("alias.py")).expect("a link");
+        symlink("loop", root.join("loop")).expect("a link");
+        let found = resolve(&root.join("alias.py")).expect("it resolves");
+        assert_eq!(found.path, root.join("real/impl.py"));
+        let links = ["dir", "alias.py"].map(|name| Stat::of(&root.join(name)).expect("stat").ctime);
+        assert_eq!(found.links_touched, links.into_iter().max());
+        assert_eq!(
+            resolve(&root.join("real/impl.py"))
+                .expect("it resolves")
+                .links_touched,
+            None
+        );
+        assert!(resolve(&root.join("loop")).is_err());
+    }
+}
