@@ -1,1 +1,21 @@
 //! What git says: root, references, index, change sets, payload. Knows no bytecode.
+//!
+//! Each part is read by what reads it best. git2 answers for references, trees, configuration and
+//! attributes; gix-index reads the index, which libgit2 cannot where it is split or sparse; and the
+//! `git` command answers for the repositories that libgit2 refuses to open ([`Git`]).
+
+mod changes;
+mod compare;
+pub mod event;
+mod git;
+mod index;
+mod libgit2;
+pub mod payload;
+mod repo;
+mod tracked;
+
+pub use changes::{Change, ChangeKind, is_python};
+pub use git::Git;
+pub use index::{Index, IndexEntry, safe};
+pub use repo::Repo;
+pub use tracked::{Tracked, owner_of};

@@ -1,0 +1,251 @@
+//! What each git event changes: the sources to purge for certain, and those to judge.
+//!
+//! Every event has one shape. What git has rewritten for certain is purged; what may have changed
+//! is judged; the entries of a source that is gone are purged.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use bstr::{BStr, BString, ByteSlice};
+
+use super::changes::{Change, ChangeKind, is_python};
+use super::compare::{Rules, stat_matches};
+use super::index::{Index, safe};
+use super::repo::Repo;
+use crate::fsys::{Stat, Time};
+
+/// A git event, with what git passes to its hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// `pre-commit` and `pre-merge-commit`, with the file names a framework passes.
+    PreCommit {
+        /// Names relative to the root.
+        given: Vec<BString>,
+    },
+    /// `post-index-change`, with either argument.
+    PostIndexChange,
+    /// `post-checkout OLD NEW 1`.
+    SwitchedBranch {
+        /// HEAD before.
+        old: String,
+        /// HEAD after.
+        new: String,
+    },
+    /// `post-checkout OLD NEW 0`.
+    CheckedOutFiles,
+    /// `post-merge`.
+    PostMerge,
+    /// `post-commit`.
+    PostCommit,
+    /// `post-rewrite amend`, with the pairs of its standard input.
+    Amended {
+        /// OLD and NEW of each commit.
+        pairs: Vec<(String, String)>,
+    },
+    /// `post-rewrite rebase` and `post-applypatch`.
+    Rebased {
+        /// OLD and NEW of each commit.
+        pairs: Vec<(String, String)>,
+    },
+    /// pre-commit or post-commit under a framework that does not say which.
+    FrameworkCommit {
+        /// Names relative to the root.
+        given: Vec<BString>,
+    },
+}
+
+/// A source whose entries an event makes suspect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suspect {
+    /// Path relative to the root.
+    pub path: BString,
+    /// Whether git has rewritten it for certain: its entries are purged. Else they are judged.
+    pub certain: bool,
+    /// Whether git names it as deleted and nothing is there: its entries are purged.
+    pub gone: bool,
+    /// Whether `mod.pyc` beside a source that is gone may go too.
+    pub beside: bool,
+}
+
+/// The suspects of one event. Parts that cannot be had (a revision that names nothing, an index
+/// that cannot be read) are left out and told in the second value: the others still count.
+pub fn suspects(repo: &Repo, event: &Event) -> (Vec<Suspect>, Vec<anyhow::Error>) {
+    let mut sets = Sets { repo, suspects: BTreeMap::new(), troubles: Vec::new() };
+    match event {
+        Event::PreCommit { given } => {
+            sets.add(repo.staged(), true, true);
+            sets.judge(given);
+        }
+        Event::PostIndexChange => {
+            sets.add(repo.staged(), false, true);
+            sets.index(recent);
+            sets.index(unmerged);
+        }
+        Event::SwitchedBranch { old, new } => {
+            sets.add(repo.changes(old, new), true, true);
+            sets.index(recent);
+        }
+        Event::CheckedOutFiles => {
+            sets.add(repo.staged(), false, true);
+            sets.index(recent);
+            sets.disk();
+        }
+        Event::PostMerge => {
+            if repo.resolve("ORIG_HEAD").is_some() {
+                sets.add(repo.changes("ORIG_HEAD", "HEAD"), true, true);
+            }
+            sets.add(repo.staged(), false, true);
+            sets.index(recent);
+        }
+        Event::PostCommit => {
+            sets.index(recent);
+            sets.disk();
+        }
+        Event::Amended { pairs } => {
+            sets.pairs(pairs);
+            sets.index(recent);
+        }
+        Event::Rebased { pairs } => {
+            sets.pairs(pairs);
+            if repo.resolve("ORIG_HEAD").is_some() {
+                sets.add(repo.changes("ORIG_HEAD", "HEAD"), false, true);
+            }
+            sets.index(recent);
+        }
+        Event::FrameworkCommit { given } => {
+            sets.add(repo.staged(), true, true);
+            sets.judge(given);
+            if repo.resolve("HEAD^").is_some() {
+                sets.add(repo.changes("HEAD^", "HEAD"), false, false);
+            }
+            sets.index(recent);
+            sets.disk();
+        }
+    }
+    sets.index(links);
+    let suspects = sets.suspects.into_values().collect();
+    (suspects, sets.troubles)
+}
+
+struct Sets<'r> {
+    repo: &'r Repo,
+    suspects: BTreeMap<BString, Suspect>,
+    troubles: Vec<anyhow::Error>,
+}
+
+impl Sets<'_> {
+    fn add(&mut self, changes: Result<Vec<Change>>, certain: bool, beside: bool) {
+        match changes {
+            Err(error) => self.troubles.push(error),
+            Ok(changes) => {
+                for change in changes {
+                    let gone = change.kind == ChangeKind::Deleted && self.is_gone(change.path.as_bstr());
+                    self.note(Suspect { path: change.path, certain, gone, beside: gone && beside });
+                }
+            }
+        }
+    }
+
+    /// Adds a suspect, or makes one that is there more suspect.
+    fn note(&mut self, suspect: Suspect) {
+        if !safe(&suspect.path) {
+            return;
+        }
+        let known = self.suspects.entry(suspect.path.clone()).or_insert_with(|| suspect.clone());
+        known.certain |= suspect.certain;
+        known.gone |= suspect.gone;
+        known.beside |= suspect.beside;
+    }
+
+    fn judge(&mut self, paths: &[BString]) {
+        for path in paths.iter().filter(|path| is_python(path)) {
+            self.note(Suspect { path: path.clone(), certain: false, gone: false, beside: false });
+        }
+    }
+
+    fn pairs(&mut self, pairs: &[(String, String)]) {
+        for (old, new) in pairs {
+            self.add(self.repo.changes(old, new), false, true);
+        }
+    }
+
+    fn index(&mut self, set: fn(&Index) -> Vec<BString>) {
+        match self.repo.index() {
+            Err(error) => self.troubles.push(error),
+            Ok(index) => {
+                let paths = set(index);
+                self.judge(&paths);
+            }
+        }
+    }
+
+    fn disk(&mut self) {
+        let Ok(index) = self.repo.index() else { return };
+        let rules = Rules::of(self.repo);
+        let mut paths = Vec::new();
+        for entry in index.entries().filter(|entry| entry.is_blob() && is_python(entry.path)) {
+            let path = self.repo.root().join(entry.path.to_path_lossy());
+            if Stat::of(&path).is_ok_and(|stat| !stat_matches(&entry, &stat, rules)) {
+                paths.push(entry.path.to_owned());
+            }
+        }
+        self.judge(&paths);
+    }
+
+    /// Gone: git names it as deleted, nothing is there, and no sparse checkout merely leaves it out
+    /// of the work tree.
+    fn is_gone(&self, path: &BStr) -> bool {
+        absent(self.repo.root(), path)
+            && self.repo.index().is_ok_and(|index| !index.is_folded(path) && !skipped(index, path))
+    }
+}
+
+fn absent(root: &Path, path: &BStr) -> bool {
+    match Stat::of(&root.join(path.to_path_lossy())) {
+        Ok(_) => false,
+        Err(error) => matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
+    }
+}
+
+fn skipped(index: &Index, path: &BStr) -> bool {
+    let parent = path.rfind_byte(b'/').map_or(BStr::new(""), |slash| path[..slash].as_bstr());
+    index.directory(parent).0.iter().any(|entry| entry.path == path && entry.is_skip_worktree())
+}
+
+/// What git has just written: entries recorded not before the operation began that wrote the index,
+/// or in the last minute. Where the index has no birth time every entry counts.
+fn recent(index: &Index) -> Vec<BString> {
+    let minute = SystemTime::now()
+        .checked_sub(Duration::from_secs(60))
+        .and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok())
+        .map(|since| Time { sec: since.as_secs() as i64, nsec: since.subsec_nanos() })
+        .unwrap_or_default();
+    let since = index.born.map_or_else(Time::default, |born| born.min(minute));
+    // The recorded times may be of another clock than the birth: whole seconds are compared.
+    index
+        .entries()
+        .filter(|entry| entry.is_blob() && is_python(entry.path))
+        .filter(|entry| entry.mtime().max(entry.ctime()).sec >= since.sec)
+        .map(|entry| entry.path.to_owned())
+        .collect()
+}
+
+fn unmerged(index: &Index) -> Vec<BString> {
+    index
+        .entries()
+        .filter(|entry| entry.is_unmerged() && is_python(entry.path))
+        .map(|entry| entry.path.to_owned())
+        .collect()
+}
+
+/// Sources that are symlinks: their entries go stale when what they point to is rewritten.
+fn links(index: &Index) -> Vec<BString> {
+    index
+        .entries()
+        .filter(|entry| entry.is_symlink() && is_python(entry.path))
+        .map(|entry| entry.path.to_owned())
+        .collect()
+}

@@ -1,0 +1,204 @@
+//! Plumbing of the `git` command, for the repositories that libgit2 does not open.
+#![forbid(unsafe_code)]
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use bstr::{BString, ByteSlice};
+
+use super::changes::{Change, ChangeKind, is_python};
+
+/// The `git` command, bound to one repository.
+#[derive(Clone, Debug)]
+pub struct Git {
+    directory: PathBuf,
+    /// Whether the variables that name another repository are taken from its environment.
+    apart: bool,
+}
+
+/// What `git rev-parse` says of a repository.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub git_dir: PathBuf,
+    pub common_dir: PathBuf,
+    pub root: Option<PathBuf>,
+    pub sha256: bool,
+}
+
+impl Git {
+    /// Commands run in `directory` and find the repository as git does.
+    pub fn at(directory: &Path) -> Self {
+        Self { directory: directory.to_path_buf(), apart: false }
+    }
+
+    /// As [`Git::at`], for a repository that is not the one `GIT_DIR` names.
+    pub fn apart(directory: &Path) -> Self {
+        Self { directory: directory.to_path_buf(), apart: true }
+    }
+
+    /// A command that takes no optional lock, fetches nothing, runs no hook and asks nobody.
+    fn command(&self) -> Command {
+        let mut command = Command::new("git");
+        command
+            .arg("--no-optional-locks")
+            .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+            .arg("--literal-pathspecs")
+            .current_dir(&self.directory)
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("PYCGATE_SKIP", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if self.apart {
+            for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"] {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    /// Standard output of a git command.
+    ///
+    /// # Errors
+    /// If git does not start or fails; the message carries what it said.
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<Vec<u8>> {
+        let output = self
+            .command()
+            .args(arguments)
+            .output()
+            .context("cannot start `git`: install it or put it on PATH")?;
+        if !output.status.success() {
+            let said = output.stderr.to_str_lossy();
+            let words: Vec<_> = arguments.iter().map(|word| word.as_ref().to_string_lossy()).collect();
+            bail!(
+                "`git {}` failed in {}: {}",
+                words.join(" "),
+                self.directory.display(),
+                said.trim().lines().next().unwrap_or("it said nothing")
+            );
+        }
+        Ok(output.stdout)
+    }
+
+    pub(super) fn layout(&self) -> Result<Layout> {
+        let arguments =
+            ["rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir", "--show-object-format"];
+        let answer = self.run(&arguments)?;
+        let mut lines = answer.lines().map(|line| PathBuf::from(OsString::from_vec(line.to_vec())));
+        let mut next = || lines.next().context("`git rev-parse` answered too few lines");
+        let (git_dir, common_dir, format) = (next()?, next()?, next()?);
+        let root = self.run(&["rev-parse", "--show-toplevel"]).ok().map(|line| {
+            PathBuf::from(OsString::from_vec(line.strip_suffix(b"\n").unwrap_or(&line).to_vec()))
+        });
+        Ok(Layout { git_dir, common_dir, root, sha256: format.as_os_str() == "sha256" })
+    }
+
+    /// The id a revision names, in hex, or `None` if there is no such thing.
+    pub(super) fn resolve(&self, revision: &str) -> Option<String> {
+        let line = self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", revision]).ok()?;
+        Some(line.to_str_lossy().trim().to_owned())
+    }
+
+    pub(super) fn merge_base(&self, one: &str, two: &str) -> Result<String> {
+        Ok(self.run(&["merge-base", one, two])?.to_str_lossy().trim().to_owned())
+    }
+
+    /// Differences between two trees, renames as deletion and addition.
+    pub(super) fn diff_trees(&self, old: &str, new: &str) -> Result<Vec<Change>> {
+        parse_name_status(&self.run(&["diff-tree", "-r", "-z", "--no-renames", "--name-status", old, new, "--"])?)
+    }
+
+    /// Differences of the index against a tree.
+    pub(super) fn diff_index(&self, tree: &str) -> Result<Vec<Change>> {
+        parse_name_status(&self.run(&["diff-index", "--cached", "-z", "--no-renames", "--name-status", tree, "--"])?)
+    }
+
+    /// All files of a tree.
+    pub(super) fn files(&self, tree: &str) -> Result<Vec<BString>> {
+        Ok(split_nul(&self.run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree])?).map(Into::into).collect())
+    }
+
+    pub(super) fn config(&self, key: &str) -> Option<String> {
+        let value = self.run(&["config", "--get", key]).ok()?;
+        Some(value.to_str_lossy().trim_end_matches('\n').to_owned())
+    }
+
+    /// Those of `paths` that are ignored.
+    pub(super) fn ignored(&self, paths: &[BString]) -> Result<Vec<BString>> {
+        let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
+        let answer = self.ask(&["check-ignore", "-z", "--stdin"], &input)?;
+        Ok(split_nul(&answer).map(Into::into).collect())
+    }
+
+    /// The value of one attribute of a path.
+    pub(super) fn attribute(&self, path: &[u8], name: &str) -> Option<String> {
+        let arguments = [OsStr::new("check-attr"), OsStr::new("-z"), OsStr::new(name), OsStr::new("--"), OsStr::from_bytes(path)];
+        let answer = self.run(&arguments).ok()?;
+        let value = split_nul(&answer).nth(2)?.to_str_lossy().into_owned();
+        Some(value)
+    }
+
+    /// Runs a command with something on its standard input; its status does not matter.
+    fn ask(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>> {
+        let mut child = self
+            .command()
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .spawn()
+            .context("cannot start `git`: install it or put it on PATH")?;
+        let mut stdin = child.stdin.take().context("git has a standard input")?;
+        let input = input.to_vec();
+        let writer = std::thread::spawn(move || {
+            let _ = stdin.write_all(&input);
+        });
+        let output = child.wait_with_output()?;
+        let _ = writer.join();
+        Ok(output.stdout)
+    }
+}
+
+fn split_nul(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|&byte| byte == 0).filter(|part| !part.is_empty())
+}
+
+/// Parses `--name-status -z`: a status, NUL, a path, NUL. Only Python sources are kept.
+///
+/// # Errors
+/// If there is a status without a path or one that git does not document.
+pub fn parse_name_status(answer: &[u8]) -> Result<Vec<Change>> {
+    let mut parts = split_nul(answer);
+    let mut changes = Vec::new();
+    while let Some(status) = parts.next() {
+        let kind = match status.first() {
+            Some(b'A') => ChangeKind::Added,
+            Some(b'D') => ChangeKind::Deleted,
+            Some(b'M' | b'U' | b'X') => ChangeKind::Modified,
+            Some(b'T') => ChangeKind::TypeChanged,
+            _ => bail!("git answered with a status that is not known: {}", status.as_bstr()),
+        };
+        let path = parts.next().context("git's answer ends with a status without a path")?;
+        if is_python(path) {
+            changes.push(Change { path: path.into(), kind });
+        }
+    }
+    Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_status_comes_apart() {
+        let changes = parse_name_status(b"M\0a.py\0D\0dir/b\n.py\0A\0c.txt\0T\0d.py\0").expect("an answer");
+        let expected = [("a.py", ChangeKind::Modified), ("dir/b\n.py", ChangeKind::Deleted), ("d.py", ChangeKind::TypeChanged)];
+        assert_eq!(changes, expected.map(|(path, kind)| Change { path: path.into(), kind }));
+        assert!(parse_name_status(b"M\0").is_err());
+        assert!(parse_name_status(b"?\0a.py\0").is_err());
+    }
+}

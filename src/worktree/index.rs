@@ -1,0 +1,241 @@
+//! The index, read by gix-index.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use bstr::{BStr, BString, ByteSlice};
+use gix_index::entry::{Flags, Mode};
+
+use crate::fsys::Time;
+
+/// The index of one repository.
+pub struct Index {
+    state: gix_index::File,
+    /// When git last wrote it: entries touched since may be racily clean.
+    pub written: Time,
+    /// When the file was made, which is when the git operation that wrote it began.
+    pub born: Option<Time>,
+    /// The directories a sparse index keeps folded.
+    pub folded: Vec<BString>,
+}
+
+/// One entry of the index.
+#[derive(Clone, Copy)]
+pub struct IndexEntry<'a> {
+    /// Path relative to the root.
+    pub path: &'a BStr,
+    entry: &'a gix_index::Entry,
+}
+
+/// Whether a path of an index can be one below its root: a hostile one is not looked at.
+pub fn safe(path: &[u8]) -> bool {
+    !path.is_empty()
+        && !path.contains(&0)
+        && path.split(|&byte| byte == b'/').all(|part| {
+            !matches!(part, b"" | b"." | b"..") && !part.eq_ignore_ascii_case(b".git")
+        })
+}
+
+impl Index {
+    /// Reads the index file `path`; a missing one is empty, as it is after `git init`.
+    ///
+    /// # Errors
+    /// If it cannot be read or is no index.
+    pub fn read(path: &Path, sha256: bool) -> Result<Self> {
+        let kind = if sha256 { gix_hash::Kind::Sha256 } else { gix_hash::Kind::Sha1 };
+        let metadata = match std::fs::metadata(path) {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(unreadable(path, &error)),
+        };
+        let options = gix_index::decode::Options { thread_limit: Some(1), ..Default::default() };
+        let state = gix_index::File::at_or_default(path, kind, true, options)
+            .map_err(|error| unreadable(path, &error))?;
+        let time = |time: io::Result<std::time::SystemTime>| {
+            let since = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+            Some(Time { sec: since.as_secs() as i64, nsec: since.subsec_nanos() })
+        };
+        let folded = if state.is_sparse() {
+            let folded = state.entries().iter().filter(|entry| entry.mode == Mode::DIR);
+            folded.map(|entry| entry.path(&state).to_owned()).collect()
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            written: metadata.as_ref().and_then(|data| time(data.modified())).unwrap_or_default(),
+            born: metadata.as_ref().and_then(|data| time(data.created())),
+            folded,
+            state,
+        })
+    }
+
+    /// Every entry, in git's order, those with paths that lead elsewhere left out.
+    pub fn entries(&self) -> impl Iterator<Item = IndexEntry<'_>> {
+        self.state.entries().iter().map(|entry| self.wrap(entry)).filter(|entry| safe(entry.path))
+    }
+
+    fn wrap<'a>(&'a self, entry: &'a gix_index::Entry) -> IndexEntry<'a> {
+        IndexEntry { path: entry.path(&self.state), entry }
+    }
+
+    /// Whether there is an entry of any stage for this file.
+    pub fn tracks(&self, path: &BStr) -> bool {
+        let entries = self.state.entries();
+        let at = entries.partition_point(|entry| entry.path(&self.state) < path);
+        entries.get(at).is_some_and(|entry| entry.path(&self.state) == path)
+    }
+
+    /// Whether the path is a submodule.
+    pub fn is_submodule(&self, path: &BStr) -> bool {
+        self.state.entry_by_path(path).is_some_and(|entry| entry.mode == Mode::COMMIT)
+    }
+
+    /// Whether the path lies below a directory that a sparse index keeps folded.
+    pub fn is_folded(&self, path: &BStr) -> bool {
+        self.folded.iter().any(|folder| path.starts_with(folder))
+    }
+
+    /// What the index has directly in a directory: its files, and the names of its
+    /// subdirectories, whose own entries are skipped by search.
+    pub fn directory(&self, directory: &BStr) -> (Vec<IndexEntry<'_>>, Vec<&[u8]>) {
+        let entries = self.state.entries();
+        let mut head: BString = directory.to_owned();
+        if !head.is_empty() {
+            head.push(b'/');
+        }
+        let mut at = entries.partition_point(|entry| entry.path(&self.state) < head.as_bstr());
+        let mut found = Vec::new();
+        let mut below = Vec::new();
+        while let Some(entry) = entries.get(at) {
+            let path = entry.path(&self.state);
+            let Some(rest) = path.strip_prefix(head.as_slice()) else { break };
+            if let Some(slash) = rest.find_byte(b'/') {
+                below.push(&path.as_bytes()[head.len()..head.len() + slash]);
+                let mut next: BString = path[..head.len() + slash].into();
+                // The least byte greater than the slash: past everything below that directory.
+                next.push(b'/' + 1);
+                at += entries[at..].partition_point(|entry| entry.path(&self.state) < next.as_bstr());
+                continue;
+            }
+            found.push(self.wrap(entry));
+            at += 1;
+        }
+        (found, below)
+    }
+
+    /// The entries below a directory, at any depth.
+    pub fn below(&self, directory: &BStr) -> impl Iterator<Item = IndexEntry<'_>> {
+        let mut head: BString = directory.to_owned();
+        head.push(b'/');
+        let entries = self.state.entries();
+        let at = entries.partition_point(|entry| entry.path(&self.state) < head.as_bstr());
+        entries[at..]
+            .iter()
+            .map(|entry| self.wrap(entry))
+            .take_while(move |entry| entry.path.starts_with(&head))
+            .filter(|entry| safe(entry.path))
+    }
+
+    /// The id of the tree this index would commit, where git has written it down.
+    pub(super) fn tree_id(&self) -> Option<&[u8]> {
+        let tree = self.state.tree()?;
+        tree.num_entries?;
+        Some(tree.id.as_bytes())
+    }
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> anyhow::Error {
+    anyhow!(
+        "the index {} cannot be read: {error}; `git fsck` tells more, and `rm {} && git reset` makes it anew",
+        path.display(),
+        path.display()
+    )
+}
+
+impl IndexEntry<'_> {
+    /// Recorded mtime.
+    pub fn mtime(&self) -> Time {
+        time(self.entry.stat.mtime)
+    }
+
+    /// Recorded ctime.
+    pub fn ctime(&self) -> Time {
+        time(self.entry.stat.ctime)
+    }
+
+    /// Recorded size in bytes, cut to 32 bits.
+    pub fn size(&self) -> u32 {
+        self.entry.stat.size
+    }
+
+    /// Recorded inode number, cut to 32 bits.
+    pub fn ino(&self) -> u32 {
+        self.entry.stat.ino
+    }
+
+    /// Recorded owner and group.
+    pub fn owner(&self) -> (u32, u32) {
+        (self.entry.stat.uid, self.entry.stat.gid)
+    }
+
+    /// Content id.
+    pub fn id(&self) -> &[u8] {
+        self.entry.id.as_bytes()
+    }
+
+    /// Kind of hash its id is of.
+    pub(super) fn hash_kind(&self) -> gix_hash::Kind {
+        self.entry.id.kind()
+    }
+
+    /// Mode as git writes it (octal 100644, 100755, 120000, 160000, 40000).
+    pub fn mode(&self) -> u32 {
+        self.entry.mode.bits()
+    }
+
+    /// Whether it is a symlink.
+    pub fn is_symlink(&self) -> bool {
+        self.entry.mode == Mode::SYMLINK
+    }
+
+    /// Whether it is a file or a symlink.
+    pub fn is_blob(&self) -> bool {
+        matches!(self.entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK)
+    }
+
+    /// Whether it is part of a conflict.
+    pub fn is_unmerged(&self) -> bool {
+        self.entry.stage_raw() != 0
+    }
+
+    /// Whether git is told to leave the file out of the work tree.
+    pub fn is_skip_worktree(&self) -> bool {
+        self.entry.flags.contains(Flags::SKIP_WORKTREE)
+    }
+
+    /// Whether `git add -N` made it: it has no content yet.
+    pub fn is_intent_to_add(&self) -> bool {
+        self.entry.flags.contains(Flags::INTENT_TO_ADD)
+    }
+}
+
+fn time(time: gix_index::entry::stat::Time) -> Time {
+    Time { sec: i64::from(time.secs), nsec: time.nsecs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_paths_are_not_safe() {
+        for path in ["", "/etc/x.py", "a/../../x.py", "..", ".git/x.py", "a/.GIT/x.py", "a//b.py", "./a.py"] {
+            assert!(!safe(path.as_bytes()), "{path}");
+        }
+        for path in ["a.py", "a/b.py", "..a/b.py", "a/.gitx/b.py", "-x.py"] {
+            assert!(safe(path.as_bytes()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! The payload: the sources that differ from the base, as they are on disk.
+//!
+//! The walk of the work tree has every stat anyway, so it hands each directory to a [`Comparer`],
+//! which names candidates; [`Base::finish`] turns them into the payload.
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use bstr::{BStr, BString, ByteSlice};
+use sha2::{Digest, Sha256};
+
+use super::changes::is_python;
+use super::compare::{Comparison, Rules, compare, same_after_conversion};
+use super::index::Index;
+use super::repo::Repo;
+use crate::fsys::{FileType, Stat};
+
+/// What the payload is measured against.
+pub struct Base {
+    /// The base as the user named it; `None` for HEAD.
+    pub name: Option<String>,
+    only: Vec<BString>,
+    top: Option<Comparer>,
+}
+
+/// Compares directories of one repository with its index.
+pub struct Comparer {
+    index: Arc<Index>,
+    /// Where the repository lies below the work tree's root; empty for the work tree itself.
+    prefix: BString,
+    /// Sources known to differ before looking at the disk: staged, or committed since the base.
+    known: HashSet<BString>,
+    rules: Rules,
+}
+
+/// A source that may belong to the payload.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Candidate {
+    /// Path relative to the work tree's root.
+    pub path: BString,
+    /// Where its repository lies below the root.
+    pub prefix: BString,
+    /// What is left to find out.
+    pub question: Question,
+}
+
+/// What is left to find out of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Question {
+    /// Nothing: it differs.
+    Nothing,
+    /// Whether the conversions git makes explain the difference.
+    Conversion,
+    /// Whether it is ignored.
+    Ignored,
+}
+
+impl Base {
+    /// The base of a repository: `revision`'s merge base with HEAD, or HEAD. `only` (relative to
+    /// the root) limits the payload.
+    ///
+    /// # Errors
+    /// If the revision names nothing, has nothing in common with HEAD, or the index cannot be read.
+    pub fn new(repo: &Repo, revision: Option<&str>, only: Vec<BString>) -> Result<Self> {
+        let mut top = Comparer::of(repo, BString::default())?;
+        if let Some(revision) = revision {
+            let base = repo.merge_base(revision)?;
+            top.known.extend(repo.changes(&base, "HEAD")?.into_iter().map(|change| change.path));
+        }
+        Ok(Self { name: revision.map(Into::into), only, top: Some(top) })
+    }
+
+    /// The base outside a repository: nothing differs from it.
+    pub fn nothing() -> Self {
+        Self { name: None, only: Vec::new(), top: None }
+    }
+
+    /// The comparer of the work tree itself.
+    pub fn top(&self) -> Option<&Comparer> {
+        self.top.as_ref()
+    }
+
+    /// Turns candidates into the payload. `excluded` tells what is none of it.
+    ///
+    /// # Errors
+    /// If neither libgit2 nor git can tell what is ignored.
+    pub fn finish(
+        &self,
+        root: &Path,
+        repo: Option<&Repo>,
+        candidates: Vec<Candidate>,
+        excluded: &dyn Fn(&BStr) -> bool,
+    ) -> Result<Payload> {
+        let mut paths: BTreeSet<BString> = BTreeSet::new();
+        let mut questions: HashMap<BString, Vec<Candidate>> = HashMap::new();
+        if let Some(top) = &self.top {
+            paths.extend(top.known.iter().cloned());
+        }
+        for candidate in candidates {
+            if candidate.question == Question::Nothing {
+                paths.insert(candidate.path);
+            } else {
+                questions.entry(candidate.prefix.clone()).or_default().push(candidate);
+            }
+        }
+        for (prefix, asked) in questions {
+            let nested;
+            let repo = if prefix.is_empty() {
+                repo
+            } else {
+                nested = Repo::nested(&root.join(prefix.to_path()?))?;
+                Some(&nested)
+            };
+            let Some(repo) = repo else { continue };
+            paths.extend(answer(root, repo, &prefix, asked)?);
+        }
+        let sources = paths
+            .into_iter()
+            .filter(|path| !excluded(path.as_bstr()) && self.is_wanted(path))
+            .map(|path| {
+                let hash = content_hash(&root.join(path.to_path_lossy()));
+                (path, hash)
+            })
+            .collect();
+        Ok(Payload { base: self.name.clone(), sources })
+    }
+
+    fn is_wanted(&self, path: &BString) -> bool {
+        self.only.is_empty()
+            || self.only.iter().any(|only| {
+                only.is_empty()
+                    || path == only
+                    || path.strip_prefix(only.as_slice()).is_some_and(|rest| rest.starts_with(b"/"))
+            })
+    }
+}
+
+/// Those of the candidates of one repository that belong to the payload.
+fn answer(root: &Path, repo: &Repo, prefix: &BString, asked: Vec<Candidate>) -> Result<Vec<BString>> {
+    let own = |path: &BString| -> BString {
+        let skip = if prefix.is_empty() { 0 } else { prefix.len() + 1 };
+        path[skip..].into()
+    };
+    let mut found = Vec::new();
+    let (untracked, converted): (Vec<_>, Vec<_>) =
+        asked.into_iter().partition(|candidate| candidate.question == Question::Ignored);
+    for candidate in converted {
+        let path = own(&candidate.path);
+        let bytes = std::fs::read(root.join(candidate.path.to_path()?)).unwrap_or_default();
+        let (entries, _) = repo.index()?.directory(parent(&path));
+        let same = entries
+            .iter()
+            .find(|entry| entry.path == path)
+            .is_some_and(|entry| same_after_conversion(repo, entry, &bytes));
+        if !same {
+            found.push(candidate.path);
+        }
+    }
+    // A directory that is ignored says it for everything in it; tracked files are not asked about.
+    let directories: BTreeSet<BString> =
+        untracked.iter().map(|candidate| parent(&own(&candidate.path)).to_owned()).filter(|directory| !directory.is_empty()).collect();
+    let directories: Vec<BString> = directories.into_iter().collect();
+    let ignored: HashSet<BString> = repo.ignored(&directories)?.into_iter().collect();
+    let open: Vec<Candidate> =
+        untracked.into_iter().filter(|candidate| !ignored.contains(parent(&own(&candidate.path)))).collect();
+    let paths: Vec<BString> = open.iter().map(|candidate| own(&candidate.path)).collect();
+    let ignored: HashSet<BString> = repo.ignored(&paths)?.into_iter().collect();
+    found.extend(open.into_iter().zip(paths).filter(|(_, path)| !ignored.contains(path)).map(|(candidate, _)| candidate.path));
+    Ok(found)
+}
+
+fn parent(path: &BString) -> &BStr {
+    path.rfind_byte(b'/').map_or(BStr::new(""), |slash| path[..slash].as_bstr())
+}
+
+impl Comparer {
+    fn of(repo: &Repo, prefix: BString) -> Result<Self> {
+        let known = repo.staged()?.into_iter().map(|change| change.path).collect();
+        Ok(Self { index: Arc::clone(repo.index()?), prefix, known, rules: Rules::of(repo) })
+    }
+
+    /// The comparer of a submodule at `prefix` below `root`.
+    ///
+    /// # Errors
+    /// If its repository or index cannot be read.
+    pub fn submodule(root: &Path, prefix: &BStr) -> Result<Self> {
+        Self::of(&Repo::nested(&root.join(prefix.to_path()?))?, prefix.to_owned())
+    }
+
+    /// Names the candidates of one directory (relative to this repository). `files` are its files
+    /// and symlinks, sorted by name, with their `lstat`; `below` tells whether it has a
+    /// subdirectory; `read` gives a file's bytes or a link's target.
+    pub fn directory(
+        &self,
+        directory: &BStr,
+        files: &[(&[u8], Stat)],
+        below: &dyn Fn(&[u8]) -> bool,
+        read: &dyn Fn(&[u8], bool) -> io::Result<Vec<u8>>,
+        candidates: &mut Vec<Candidate>,
+    ) {
+        let (entries, folders) = self.index.directory(directory);
+        let skip = if directory.is_empty() { 0 } else { directory.len() + 1 };
+        let mut add = |path: &BStr, question| {
+            candidates.push(Candidate { path: join(&self.prefix, path), prefix: self.prefix.clone(), question });
+        };
+        let mut tracked: HashSet<&[u8]> = HashSet::new();
+        for entry in &entries {
+            if !entry.is_blob() || !is_python(entry.path) {
+                continue;
+            }
+            let name = &entry.path.as_bytes()[skip..];
+            tracked.insert(name);
+            match files.binary_search_by(|(file, _)| (*file).cmp(name)) {
+                Err(_) if entry.is_skip_worktree() => {}
+                Err(_) => add(entry.path, Question::Nothing),
+                Ok(at) => {
+                    let stat = &files[at].1;
+                    let link = stat.file_type() == FileType::Symlink;
+                    match compare(&self.index, entry, stat, self.rules, || read(name, link)) {
+                        Comparison::Same => {}
+                        Comparison::Differs => add(entry.path, Question::Nothing),
+                        Comparison::DependsOnAttributes => add(entry.path, Question::Conversion),
+                    }
+                }
+            }
+        }
+        if !self.prefix.is_empty() {
+            let here = self.known.iter().filter(|path| parent(path) == directory);
+            for path in here {
+                add(path.as_bstr(), Question::Nothing);
+            }
+        }
+        for (name, _) in files.iter().filter(|(name, _)| is_python(name) && !tracked.contains(name)) {
+            add(join(&directory.to_owned(), name.as_bstr()).as_bstr(), Question::Ignored);
+        }
+        for folder in folders.into_iter().filter(|folder| !below(folder)) {
+            let folder = join(&directory.to_owned(), folder.as_bstr());
+            for entry in self.index.below(folder.as_bstr()) {
+                if entry.is_blob() && is_python(entry.path) && !entry.is_skip_worktree() {
+                    add(entry.path, Question::Nothing);
+                }
+            }
+        }
+    }
+
+    /// Whether a source is known to differ before looking at the disk.
+    pub fn is_known(&self, path: &BStr) -> bool {
+        self.known.contains(path)
+    }
+}
+
+fn join(directory: &BString, name: &BStr) -> BString {
+    if directory.is_empty() {
+        return name.to_owned();
+    }
+    let mut path = directory.clone();
+    path.push(b'/');
+    path.extend_from_slice(name);
+    path
+}
+
+/// SHA-256 of what a source says: its bytes, and for a symlink also where it points. `None` if it
+/// is not there.
+fn content_hash(path: &Path) -> Option<[u8; 32]> {
+    let stat = Stat::of(path).ok()?;
+    let mut hasher = Sha256::new();
+    if stat.file_type() == FileType::Symlink {
+        use std::os::unix::ffi::OsStrExt;
+        let target = std::fs::read_link(path).unwrap_or_default();
+        hasher.update(b"link\0");
+        hasher.update(target.as_os_str().as_bytes());
+        hasher.update(b"\0");
+    }
+    if Stat::followed(path).is_ok_and(|stat| stat.is_file()) {
+        match std::fs::read(path) {
+            Ok(bytes) => hasher.update(&bytes),
+            Err(error) => hasher.update(format!("unreadable\0{error}").as_bytes()),
+        }
+    }
+    Some(hasher.finalize().into())
+}
+
+/// The sources that differ from the base, each with the hash of its content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    /// The base as the user named it; `None` for HEAD.
+    pub base: Option<String>,
+    /// Path relative to the root, and the SHA-256 of the content; `None` for a deleted source.
+    pub sources: BTreeMap<BString, Option<[u8; 32]>>,
+}
+
+/// What happened to a source between two payloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PayloadChange {
+    /// It has other content.
+    Changed,
+    /// It differs from the base now and did not before.
+    Appeared,
+    /// It was there and is gone, or is as in the base again.
+    Vanished,
+}
+
+impl PayloadChange {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Appeared => "appeared",
+            Self::Vanished => "vanished",
+        }
+    }
+}
+
+impl Payload {
+    /// SHA-256 over the sorted paths and content hashes: it depends on nothing else.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        for (path, hash) in &self.sources {
+            hasher.update((path.len() as u64).to_be_bytes());
+            hasher.update(path.as_slice());
+            match hash {
+                Some(hash) => {
+                    hasher.update([1]);
+                    hasher.update(hash);
+                }
+                None => hasher.update([0]),
+            }
+        }
+        hasher.finalize().into()
+    }
+
+    /// What differs in `later`.
+    pub fn difference(&self, later: &Self) -> Vec<(BString, PayloadChange)> {
+        let mut changes = Vec::new();
+        for (path, before) in &self.sources {
+            let change = match (before, later.sources.get(path)) {
+                (Some(_), None | Some(None)) => PayloadChange::Vanished,
+                (None, Some(Some(_)) | None) => PayloadChange::Appeared,
+                (Some(before), Some(Some(after))) if before != after => PayloadChange::Changed,
+                _ => continue,
+            };
+            changes.push((path.clone(), change));
+        }
+        for (path, after) in &later.sources {
+            if !self.sources.contains_key(path) {
+                let change = if after.is_some() { PayloadChange::Appeared } else { PayloadChange::Vanished };
+                changes.push((path.clone(), change));
+            }
+        }
+        changes.sort_by(|one, other| one.0.cmp(&other.0));
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(sources: &[(&str, Option<u8>)]) -> Payload {
+        let sources = sources.iter().map(|(path, hash)| (BString::from(*path), hash.map(|byte| [byte; 32]))).collect();
+        Payload { base: None, sources }
+    }
+
+    #[test]
+    fn the_digest_is_of_paths_and_contents_alone() {
+        let one = payload(&[("a.py", Some(1)), ("b.py", None)]);
+        assert_eq!(one.digest(), payload(&[("b.py", None), ("a.py", Some(1))]).digest());
+        for other in [payload(&[("a.py", Some(2)), ("b.py", None)]), payload(&[("a.py", Some(1))]), payload(&[("a.pyb.py", Some(1))])] {
+            assert_ne!(one.digest(), other.digest());
+        }
+    }
+
+    #[test]
+    fn every_difference_is_named() {
+        let before = payload(&[("a.py", Some(1)), ("b.py", Some(1)), ("c.py", None), ("d.py", Some(1))]);
+        let after = payload(&[("a.py", Some(2)), ("c.py", Some(1)), ("d.py", Some(1)), ("e.py", Some(1))]);
+        let words: Vec<_> = before.difference(&after).into_iter().map(|(path, change)| (path.to_string(), change.word())).collect();
+        let expected = [("a.py", "changed"), ("b.py", "vanished"), ("c.py", "appeared"), ("e.py", "appeared")];
+        assert_eq!(words, expected.map(|(path, word)| (path.to_owned(), word)));
+    }
+}

@@ -1,0 +1,383 @@
+//! One repository: where it lies, and who answers for its references and trees.
+#![forbid(unsafe_code)]
+
+use std::cell::OnceCell;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use bstr::{BStr, BString};
+use git2::{ErrorClass, ErrorCode, Repository};
+
+use super::changes::Change;
+use super::git::{Git, Layout};
+use super::index::Index;
+use super::{libgit2, tracked::Tracked};
+
+/// A repository with a work tree.
+pub struct Repo {
+    root: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    index_path: PathBuf,
+    sha256: bool,
+    answers: Answers,
+    index: OnceCell<Arc<Index>>,
+}
+
+/// Who answers for references and trees.
+pub(super) enum Answers {
+    /// libgit2, in this process.
+    Libgit2(Box<Repository>),
+    /// The `git` command, where libgit2 refuses the repository.
+    Command(Git),
+}
+
+/// Why libgit2 did not open a repository.
+enum Refusal {
+    /// There is none.
+    Absent,
+    /// It belongs to somebody else.
+    Owner(git2::Error),
+    /// It has something libgit2 does not know.
+    Unknown(git2::Error),
+}
+
+impl Repo {
+    /// Opens the repository git has started a hook for: `GIT_DIR`, `GIT_WORK_TREE` and
+    /// `GIT_INDEX_FILE` are honoured, and git has checked the owner. `None` outside a repository.
+    ///
+    /// # Errors
+    /// If there is a repository and neither libgit2 nor git opens it, or it is bare.
+    pub fn for_hook(directory: &Path) -> Result<Option<Self>> {
+        libgit2::set_up();
+        Self::from_attempt(directory, libgit2::without_owner_check(|| attempt(directory)))
+    }
+
+    /// Opens the repository that `directory` lies in, as git does there: the variables of a hook
+    /// are honoured, and one that belongs to somebody else only if `safe.directory` names it.
+    /// `None` outside a repository.
+    ///
+    /// # Errors
+    /// If there is a repository and neither libgit2 nor git opens it, or it is bare.
+    pub fn discover(directory: &Path) -> Result<Option<Self>> {
+        libgit2::set_up();
+        let mut opened = attempt(directory);
+        if let Err(Refusal::Owner(error)) = &opened {
+            // libgit2 reads no configuration from the environment; git's word counts.
+            Git::at(directory).layout().map_err(|_| {
+                anyhow!(
+                    "the repository at {} belongs to somebody else ({}); if you trust it: \
+                     git config --global --add safe.directory {}",
+                    directory.display(),
+                    error.message(),
+                    directory.display()
+                )
+            })?;
+            opened = libgit2::without_owner_check(|| attempt(directory));
+        }
+        Self::from_attempt(directory, opened)
+    }
+
+    fn from_attempt(directory: &Path, opened: Result<Repository, Refusal>) -> Result<Option<Self>> {
+        match opened {
+            Ok(repository) => Self::from_libgit2(directory, repository).map(Some),
+            Err(Refusal::Absent) => Ok(None),
+            Err(Refusal::Owner(error) | Refusal::Unknown(error)) => {
+                let git = Git::at(directory);
+                let layout = git.layout().with_context(|| {
+                    format!(
+                        "the repository at {} cannot be opened ({})",
+                        directory.display(),
+                        error.message()
+                    )
+                })?;
+                Self::from_git(directory, git, layout).map(Some)
+            }
+        }
+    }
+
+    fn from_libgit2(directory: &Path, repository: Repository) -> Result<Self> {
+        let root = match (env::var_os("GIT_WORK_TREE"), env::var_os("GIT_DIR"), repository.workdir()) {
+            (Some(root), ..) => directory.join(root),
+            (None, _, Some(root)) => root.to_path_buf(),
+            // With GIT_DIR alone the work tree is where one stands, unless there is none.
+            (None, Some(_), None) if !configured_bare(&repository) => directory.to_path_buf(),
+            _ => return bare(repository.path()),
+        };
+        let sha256 = repository.object_format() == git2::ObjectFormat::Sha256;
+        let git_dir = absolute(directory, repository.path());
+        Ok(Self {
+            root: real(&root)?,
+            common_dir: absolute(directory, repository.commondir()),
+            index_path: index_path(directory, &git_dir),
+            git_dir,
+            sha256,
+            answers: Answers::Libgit2(Box::new(repository)),
+            index: OnceCell::new(),
+        })
+    }
+
+    fn from_git(directory: &Path, git: Git, layout: Layout) -> Result<Self> {
+        let Some(root) = layout.root else { return bare(&layout.git_dir) };
+        Ok(Self {
+            root: real(&root)?,
+            common_dir: layout.common_dir,
+            index_path: index_path(directory, &layout.git_dir),
+            git_dir: layout.git_dir,
+            sha256: layout.sha256,
+            answers: Answers::Command(git),
+            index: OnceCell::new(),
+        })
+    }
+
+    /// Opens the repository whose root is `directory` (a submodule, a nested one) and no other.
+    ///
+    /// # Errors
+    /// If neither libgit2 nor git opens it.
+    pub fn nested(directory: &Path) -> Result<Self> {
+        libgit2::set_up();
+        let flags = git2::RepositoryOpenFlags::NO_SEARCH;
+        let none: [&std::ffi::OsStr; 0] = [];
+        let opened = libgit2::without_owner_check(|| Repository::open_ext(directory, flags, none));
+        let mut repo = match opened {
+            Ok(repository) => {
+                let root = repository.workdir().map_or_else(|| directory.to_path_buf(), Path::to_path_buf);
+                let sha256 = repository.object_format() == git2::ObjectFormat::Sha256;
+                let git_dir = repository.path().to_path_buf();
+                Self {
+                    root,
+                    common_dir: repository.commondir().to_path_buf(),
+                    index_path: git_dir.join("index"),
+                    git_dir,
+                    sha256,
+                    answers: Answers::Libgit2(Box::new(repository)),
+                    index: OnceCell::new(),
+                }
+            }
+            Err(error) => {
+                let git = Git::apart(directory);
+                let layout = git.layout().with_context(|| {
+                    format!("the repository at {} cannot be opened ({})", directory.display(), error.message())
+                })?;
+                let index_path = layout.git_dir.join("index");
+                let mut repo = Self::from_git(directory, git, layout)?;
+                repo.index_path = index_path;
+                repo
+            }
+        };
+        repo.root = real(&repo.root)?;
+        Ok(repo)
+    }
+
+    /// The root of the work tree, absolute and without symlinks.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The repository itself: `.git`, or where it points.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// What linked work trees share: references, objects, hooks.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// The index file in use, `GIT_INDEX_FILE` honoured.
+    pub fn index_path(&self) -> &Path {
+        &self.index_path
+    }
+
+    /// Whether its objects are named by SHA-256.
+    pub fn is_sha256(&self) -> bool {
+        self.sha256
+    }
+
+    /// Whether libgit2 opened it; the `git` command answers otherwise.
+    pub fn is_libgit2(&self) -> bool {
+        matches!(self.answers, Answers::Libgit2(_))
+    }
+
+    pub(super) fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// The index, read once.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn index(&self) -> Result<&Arc<Index>> {
+        if let Some(index) = self.index.get() {
+            return Ok(index);
+        }
+        let index = Arc::new(Index::read(&self.index_path, self.sha256)?);
+        Ok(self.index.get_or_init(|| index))
+    }
+
+    /// What is tracked here.
+    pub fn tracked(&self) -> Tracked {
+        Tracked::of(self)
+    }
+
+    /// A configured value, as text.
+    pub fn config(&self, key: &str) -> Option<String> {
+        match &self.answers {
+            Answers::Libgit2(repository) => {
+                repository.config().ok()?.snapshot().ok()?.get_string(key).ok()
+            }
+            Answers::Command(git) => git.config(key),
+        }
+    }
+
+    /// A configured boolean; `default` where there is none.
+    pub fn config_bool(&self, key: &str, default: bool) -> bool {
+        self.config(key).map_or(default, |value| {
+            matches!(value.to_ascii_lowercase().as_str(), "true" | "yes" | "on" | "1" | "")
+        })
+    }
+
+    /// The id of the commit or tree that a revision names, in hex; `None` if there is none, as with
+    /// an unborn HEAD. All zeros, which git's hooks write for no commit, is none as well.
+    pub fn resolve(&self, revision: &str) -> Option<String> {
+        if !revision.is_empty() && revision.bytes().all(|byte| byte == b'0') {
+            return None;
+        }
+        match &self.answers {
+            Answers::Libgit2(repository) => {
+                Some(repository.revparse_single(revision).ok()?.id().to_string())
+            }
+            Answers::Command(git) => git.resolve(revision),
+        }
+    }
+
+    /// The commit both sides have in common.
+    ///
+    /// # Errors
+    /// If `revision` names nothing, or has nothing in common with HEAD.
+    pub fn merge_base(&self, revision: &str) -> Result<String> {
+        let commit = |name: &str| self.resolve(&format!("{name}^{{commit}}"));
+        let base = commit(revision).with_context(|| {
+            format!("the base `{revision}` names no commit in {}: fetch it, or name another", self.root.display())
+        })?;
+        let head = commit("HEAD").with_context(|| format!("{} has no commit yet", self.root.display()))?;
+        let common = match &self.answers {
+            Answers::Libgit2(repository) => {
+                let id = |hex: &str| git2::Oid::from_str_ext(hex, repository.object_format());
+                let found = repository.merge_base(id(&base)?, id(&head)?);
+                found.map(|id| id.to_string()).map_err(anyhow::Error::from)
+            }
+            Answers::Command(git) => git.merge_base(&base, &head),
+        };
+        common.with_context(|| {
+            format!("HEAD and the base `{revision}` have no commit in common (a shallow clone? `git fetch --unshallow`)")
+        })
+    }
+
+    /// All files of HEAD's tree.
+    ///
+    /// # Errors
+    /// If the tree cannot be read.
+    pub(super) fn head_files(&self) -> Result<Vec<BString>> {
+        let Some(head) = self.resolve("HEAD^{tree}") else { return Ok(Vec::new()) };
+        match &self.answers {
+            Answers::Libgit2(repository) => super::changes::files(repository, &head),
+            Answers::Command(git) => git.files(&head),
+        }
+    }
+
+    /// Whether a path is ignored, for those that are not tracked.
+    ///
+    /// # Errors
+    /// If neither libgit2 nor git can tell.
+    pub fn ignored(&self, paths: &[BString]) -> Result<Vec<BString>> {
+        use bstr::ByteSlice;
+        match &self.answers {
+            Answers::Libgit2(repository) => {
+                let mut ignored = Vec::new();
+                for path in paths {
+                    if repository.is_path_ignored(path.to_path()?)? {
+                        ignored.push(path.clone());
+                    }
+                }
+                Ok(ignored)
+            }
+            Answers::Command(git) => git.ignored(paths),
+        }
+    }
+
+    /// The value of an attribute of a path: `None` where it is unspecified or unset.
+    pub fn attribute(&self, path: &BStr, name: &str) -> Option<String> {
+        use bstr::ByteSlice;
+        let value = match &self.answers {
+            Answers::Libgit2(repository) => {
+                let flags = git2::AttrCheckFlags::FILE_THEN_INDEX;
+                let value = repository.get_attr_bytes(path.to_path().ok()?, name, flags).ok()??;
+                match git2::AttrValue::always_bytes(Some(value)) {
+                    git2::AttrValue::True => "set".to_owned(),
+                    git2::AttrValue::False => "unset".to_owned(),
+                    _ => value.to_str_lossy().into_owned(),
+                }
+            }
+            Answers::Command(git) => git.attribute(path, name)?,
+        };
+        (!matches!(value.as_str(), "unspecified" | "unset")).then_some(value)
+    }
+
+    /// Differences of Python sources between two revisions, deletions and both sides of renames
+    /// included. A revision that is all zeros is the empty tree.
+    ///
+    /// # Errors
+    /// If a revision names nothing or its tree cannot be read.
+    pub fn changes(&self, old: &str, new: &str) -> Result<Vec<Change>> {
+        super::changes::between(self, old, new)
+    }
+
+    /// Differences of Python sources of the index against HEAD.
+    ///
+    /// # Errors
+    /// If the index or HEAD's tree cannot be read.
+    pub fn staged(&self) -> Result<Vec<Change>> {
+        super::changes::staged(self)
+    }
+}
+
+fn attempt(directory: &Path) -> Result<Repository, Refusal> {
+    let opened = if env::var_os("GIT_DIR").is_some() {
+        Repository::open_from_env()
+    } else {
+        let none: [&std::ffi::OsStr; 0] = [];
+        Repository::open_ext(directory, git2::RepositoryOpenFlags::FROM_ENV, none)
+    };
+    opened.map_err(|error| match (error.code(), error.class()) {
+        (ErrorCode::NotFound, ErrorClass::Repository) if env::var_os("GIT_DIR").is_none() => Refusal::Absent,
+        (ErrorCode::Owner, _) => Refusal::Owner(error),
+        _ => Refusal::Unknown(error),
+    })
+}
+
+fn configured_bare(repository: &Repository) -> bool {
+    repository.config().and_then(|config| config.get_bool("core.bare")).unwrap_or(false)
+}
+
+fn bare<T>(git_dir: &Path) -> Result<T> {
+    bail!("{} is a bare repository: there is no work tree with bytecode in it", git_dir.display())
+}
+
+fn index_path(directory: &Path, git_dir: &Path) -> PathBuf {
+    match env::var_os("GIT_INDEX_FILE") {
+        Some(path) if !path.is_empty() => directory.join(path),
+        _ => git_dir.join("index"),
+    }
+}
+
+fn absolute(directory: &Path, path: &Path) -> PathBuf {
+    directory.join(path)
+}
+
+fn real(path: &Path) -> Result<PathBuf> {
+    path.canonicalize()
+        .with_context(|| format!("the work tree {} cannot be found: does it still exist?", path.display()))
+}

@@ -1,0 +1,98 @@
+//! What git tracks, so that it is never removed.
+#![forbid(unsafe_code)]
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::index::Index;
+use super::repo::Repo;
+
+/// What one repository tracks. Where neither an index nor HEAD can say, everything counts as
+/// tracked.
+#[derive(Default)]
+pub struct Tracked {
+    indexes: Vec<Arc<Index>>,
+    head: HashSet<BString>,
+    unknown: bool,
+}
+
+impl Tracked {
+    /// Nothing is tracked: outside a repository.
+    pub fn nothing() -> Self {
+        Self::default()
+    }
+
+    pub(super) fn of(repo: &Repo) -> Self {
+        let mut tracked = Self::default();
+        // The index of a partial commit holds less than the repository's own.
+        let own = repo.git_dir().join("index");
+        let mut whole = true;
+        match repo.index() {
+            Ok(index) => tracked.indexes.push(Arc::clone(index)),
+            Err(_) => whole = false,
+        }
+        if own != repo.index_path() {
+            match Index::read(&own, repo.is_sha256()) {
+                Ok(index) => tracked.indexes.push(Arc::new(index)),
+                Err(_) => whole = false,
+            }
+        }
+        if !whole || tracked.indexes.iter().any(|index| !index.folded.is_empty()) {
+            match repo.head_files() {
+                Ok(files) => tracked.head = files.into_iter().filter(|path| may_be_bytecode(path)).collect(),
+                Err(_) => tracked.unknown = true,
+            }
+        }
+        tracked
+    }
+
+    /// What the repository with its root at `directory` tracks (a submodule, a nested repository, a
+    /// linked work tree).
+    pub fn nested(directory: &Path) -> Self {
+        match Repo::nested(directory) {
+            Ok(repo) => Self::of(&repo),
+            Err(_) => Self { unknown: true, ..Self::default() },
+        }
+    }
+
+    /// Whether the file is tracked.
+    pub fn contains(&self, path: &BStr) -> bool {
+        self.unknown || self.indexes.iter().any(|index| index.tracks(path)) || self.head.contains(path)
+    }
+
+    /// Whether nothing can say what is tracked.
+    pub fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    /// Whether the path is a submodule.
+    pub fn is_submodule(&self, path: &BStr) -> bool {
+        self.indexes.iter().any(|index| index.is_submodule(path))
+    }
+
+    /// The index in use, where it can be read.
+    pub fn index(&self) -> Option<&Arc<Index>> {
+        self.indexes.first()
+    }
+}
+
+/// Whether a file could ever be taken for bytecode; only those are remembered of HEAD.
+fn may_be_bytecode(path: &[u8]) -> bool {
+    path.find(b".pyc").is_some() || path.ends_with(b".pyo") || path.find(b"__pycache__").is_some()
+}
+
+/// The root of the repository that a path lies in, below `root`, by the `.git` beside it.
+pub fn owner_of(root: &Path, relative: &BStr) -> Option<PathBuf> {
+    let mut end = relative.len();
+    while let Some(slash) = relative[..end].rfind_byte(b'/') {
+        end = slash;
+        let directory = root.join(relative[..end].to_path().ok()?);
+        if directory.join(".git").symlink_metadata().is_ok() {
+            return Some(directory);
+        }
+    }
+    None
+}
