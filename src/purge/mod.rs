@@ -1,2 +1,124 @@
 //! The only code that removes anything: entries and ghosts.
+//!
+//! Every removal is relative to an open directory that was reached without following a symlink, of
+//! a name that parses as a cache entry, of a file that is no directory, and of what git does not
+//! track. Directories are removed by rmdir alone, and only ghosts.
 #![forbid(unsafe_code)]
+
+use std::io;
+use std::path::Path;
+
+use bstr::{BStr, ByteSlice};
+
+use crate::bytecode::{parse_beside, parse_in_pycache};
+use crate::fsys::{Dir, DirBuffer, FileType};
+
+/// An entry to remove.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'t> {
+    /// Root of the tree it lies in, absolute.
+    pub root: &'t Path,
+    /// Whether that tree is a bytecode prefix, where every directory holds entries.
+    pub prefix: bool,
+    /// Its directory below the root.
+    pub directory: &'t BStr,
+    /// Its name.
+    pub name: &'t BStr,
+}
+
+/// Removes entries, in the order given, and tells for each whether it is gone or why it is not.
+/// One that has vanished meanwhile is gone: another process was faster.
+///
+/// Killed half-way it leaves whole files only, since each removal is one system call.
+pub fn entries(targets: &[Target<'_>]) -> Vec<Result<(), String>> {
+    let mut open: Option<(&Path, &BStr, io::Result<Dir>)> = None;
+    let mut outcomes = Vec::with_capacity(targets.len());
+    for target in targets {
+        let known = open
+            .as_ref()
+            .is_some_and(|(root, path, _)| *root == target.root && *path == target.directory);
+        if !known {
+            let handle = Dir::open(target.root).and_then(|root| root.open_below(target.directory));
+            open = Some((target.root, target.directory, handle));
+        }
+        outcomes.push(match &open {
+            Some((_, _, Ok(handle))) => remove(handle, target),
+            Some((_, _, Err(error))) => failure(error),
+            None => Err("its directory is not open".into()),
+        });
+    }
+    outcomes
+}
+
+/// Removes one entry, whatever the scan says of it, only if its name is that of an entry.
+fn remove(directory: &Dir, target: &Target<'_>) -> Result<(), String> {
+    let (path, name) = (target.directory, target.name);
+    let in_cache = target.prefix || path == "__pycache__" || path.ends_with(b"/__pycache__");
+    let is_entry = if in_cache {
+        parse_in_pycache(name).is_some()
+    } else {
+        parse_beside(name).is_some()
+    };
+    if !is_entry || path.split_str("/").any(|part| part == b".git") {
+        return Err("it has no name of a cache entry".into());
+    }
+    match directory.lstat(name) {
+        Ok(stat) if matches!(stat.file_type(), FileType::RegularFile | FileType::Symlink) => {}
+        Ok(_) => return Err("it is no file".into()),
+        Err(error) => return failure(&error),
+    }
+    directory.unlink(name).or_else(|error| failure(&error))
+}
+
+fn failure(error: &io::Error) -> Result<(), String> {
+    if error.kind() == io::ErrorKind::NotFound {
+        return Ok(());
+    }
+    let hint = match error
+        .raw_os_error()
+        .map(rustix::io::Errno::from_raw_os_error)
+    {
+        Some(rustix::io::Errno::ACCESS) => ": its directory cannot be written to",
+        Some(rustix::io::Errno::PERM) => {
+            ": it is immutable, or another user's in a sticky directory"
+        }
+        Some(rustix::io::Errno::ROFS) => ": the file system is mounted read-only",
+        Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
+            ": a directory became a symlink meanwhile"
+        }
+        _ => "",
+    };
+    Err(format!("{error}{hint}"))
+}
+
+/// Removes a ghost if it holds nothing but an empty `__pycache__`. A directory that is not empty
+/// stays: rmdir refuses it.
+pub fn ghost(root: &Path, ghost: &BStr) -> bool {
+    let Ok(root) = Dir::open(root) else {
+        return false;
+    };
+    let (parent, name) = match ghost.rfind_byte(b'/') {
+        Some(slash) => (&ghost[..slash], &ghost[slash + 1..]),
+        None => (&ghost[..0], ghost),
+    };
+    let Ok(parent) = root.open_below(parent) else {
+        return false;
+    };
+    let Ok(directory) = parent.open_child(name) else {
+        return false;
+    };
+    let mut buffer = DirBuffer::default();
+    let mut only_cache = true;
+    let listed = directory.list(&mut buffer, |name, file_type| {
+        only_cache &= name == b"__pycache__" && file_type == FileType::Directory;
+    });
+    if listed.is_err() || !only_cache {
+        return false;
+    }
+    match directory.rmdir(b"__pycache__") {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(_) => return false,
+    }
+    parent.rmdir(name).is_ok()
+}

@@ -1,2 +1,246 @@
 //! Walks the work tree and the prefix trees, pairs sources with entries and has them judged.
+//!
+//! Three ways in: [`whole`] for everything (gate, check), [`sources`] for what an event or a user
+//! names (hooks, purge), [`payload`] for the payload alone (after a sweep).
 #![forbid(unsafe_code)]
+
+mod directory;
+mod exclude;
+mod ghosts;
+mod named;
+mod prefix;
+mod purging;
+mod realm;
+mod walk;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::bytecode::{Kind, Reason, State};
+use crate::worktree::Repo;
+use crate::worktree::payload::{Base, Payload};
+
+pub use exclude::Exclude;
+pub use named::{Wanted, sources};
+
+/// What a scan looks at, and how.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Root of the work tree, absolute and without symlinks; outside git the directory looked at.
+    pub root: &'a Path,
+    /// The repository, where there is one.
+    pub repo: Option<&'a Repo>,
+    /// Bytecode prefixes, absolute.
+    pub prefixes: &'a [PathBuf],
+    /// Further trees with sources of their own, absolute.
+    pub also: &'a [PathBuf],
+    /// What is left out.
+    pub exclude: &'a Exclude,
+    /// Whether headers are read even where times settle, so that a rejected entry is called so.
+    pub read_every_header: bool,
+    /// Whether settled and rejected entries are listed as well.
+    pub keep_all: bool,
+    /// Whether any source newer than an index of machine code makes it racy.
+    pub numba_all: bool,
+    /// What the payload is measured against, where it is asked for.
+    pub payload: Option<&'a Base>,
+    /// Told the number of directories seen so far.
+    pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
+}
+
+/// What kind of tree entries lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeKind {
+    /// The work tree.
+    Work,
+    /// A bytecode prefix.
+    Prefix,
+    /// A tree added by the user.
+    Also,
+}
+
+/// A tree that was walked.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// Its root, absolute.
+    pub root: PathBuf,
+    /// What it is.
+    pub kind: TreeKind,
+}
+
+/// Why an entry is never removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untouchable {
+    /// git tracks it.
+    Tracked,
+    /// It lies behind a symlinked `__pycache__`.
+    Symlinked,
+    /// Neither an index nor HEAD can say what is tracked.
+    Unknown,
+}
+
+/// What became of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is still there.
+    Kept,
+    /// It is removed.
+    Purged,
+    /// It would be, were this no dry run.
+    WouldPurge,
+    /// It could not be removed, and why.
+    Failed(String),
+}
+
+/// One judged entry.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Which of [`Scan::trees`] it lies in.
+    pub tree: usize,
+    /// Path relative to the root of its tree.
+    pub path: BString,
+    /// Its source: relative to the work tree, or absolute outside it. `None` for an orphan.
+    pub source: Option<BString>,
+    /// Cache tag; empty beside a source.
+    pub tag: BString,
+    /// Kind of file.
+    pub kind: Kind,
+    /// State as judged before the purge.
+    pub state: State,
+    /// Why.
+    pub reason: Reason,
+    /// Why it is never removed, where that is so.
+    pub untouchable: Option<Untouchable>,
+    /// Whether its source belongs to the payload.
+    pub payload: bool,
+    /// Whether it is to be purged.
+    pub due: bool,
+    /// What became of it.
+    pub action: Action,
+    /// Which repository it lies in.
+    pub(crate) realm: usize,
+    /// When it was written, for `numba = "all"`.
+    pub(crate) written: crate::fsys::Time,
+}
+
+impl Entry {
+    /// Its directory within its tree, and its file name.
+    pub fn split(&self) -> (&BStr, &BStr) {
+        match self.path.rfind_byte(b'/') {
+            Some(slash) => (
+                self.path[..slash].as_bstr(),
+                self.path[slash + 1..].as_bstr(),
+            ),
+            None => (BStr::new(""), self.path.as_bstr()),
+        }
+    }
+}
+
+/// Something that could not be looked at.
+#[derive(Debug)]
+pub struct Trouble {
+    /// Where.
+    pub path: PathBuf,
+    /// What was tried.
+    pub doing: &'static str,
+    /// What the operating system says.
+    pub error: io::Error,
+}
+
+/// Numbers of entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counts {
+    /// Accepted and right.
+    pub settled: u64,
+    /// Not loaded by the interpreter.
+    pub rejected: u64,
+    /// Accepted, and nothing proves it right.
+    pub racy: u64,
+    /// Accepted, and proved to differ.
+    pub stale: u64,
+    /// Without a source.
+    pub orphan: u64,
+    /// All that were judged.
+    pub scanned: u64,
+    /// Removed.
+    pub purged: u64,
+    /// Due and still there.
+    pub failed: u64,
+}
+
+impl Counts {
+    fn add(&mut self, state: State) {
+        self.scanned += 1;
+        *match state {
+            State::Settled => &mut self.settled,
+            State::Rejected => &mut self.rejected,
+            State::Racy => &mut self.racy,
+            State::Stale => &mut self.stale,
+            State::Orphan => &mut self.orphan,
+        } += 1;
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.settled += other.settled;
+        self.rejected += other.rejected;
+        self.racy += other.racy;
+        self.stale += other.stale;
+        self.orphan += other.orphan;
+        self.scanned += other.scanned;
+    }
+}
+
+/// What a scan found.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Noteworthy entries (racy, stale, orphan, due), or all of them.
+    pub entries: Vec<Entry>,
+    /// Ghost directories of the work tree, children before their parents.
+    pub ghosts: Vec<BString>,
+    /// What could not be looked at.
+    pub troubles: Vec<Trouble>,
+    /// Numbers of all entries, listed or not.
+    pub counts: Counts,
+    /// The payload, where it was asked for.
+    pub payload: Payload,
+    /// The trees that were walked; the first is the work tree.
+    pub trees: Vec<Tree>,
+}
+
+impl Scan {
+    /// The absolute path of an entry.
+    pub fn absolute(&self, entry: &Entry) -> PathBuf {
+        self.trees[entry.tree].root.join(entry.path.to_path_lossy())
+    }
+
+    /// Entries that are racy or stale: what can lie.
+    pub fn lying(&self) -> impl Iterator<Item = &Entry> {
+        self.entries
+            .iter()
+            .filter(|entry| entry.state >= State::Racy)
+    }
+}
+
+/// Judges every entry of the work tree, the prefix trees and the trees added.
+///
+/// # Errors
+/// If the root cannot be opened, or what is ignored cannot be told. What fails below is a
+/// [`Trouble`].
+pub fn whole(options: &Options<'_>) -> Result<Scan> {
+    let mut found = walk::trees(options)?;
+    let payload = walk::payload(options, std::mem::take(&mut found.candidates))?;
+    prefix::walk(options, &payload, &mut found)?;
+    Ok(walk::conclude(options, found, payload))
+}
+
+/// The payload alone: the same walk without looking at entries.
+///
+/// # Errors
+/// As [`whole`].
+pub fn payload(options: &Options<'_>) -> Result<Payload> {
+    let mut found = walk::sources_only(options)?;
+    walk::payload(options, std::mem::take(&mut found.candidates))
+}

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
 use git2::{ObjectType, Oid, Repository, Tree};
 
-use super::index::{Index, IndexEntry};
+use super::index::IndexEntry;
 use super::repo::{Answers, Repo};
 
 /// What happened to a source.
@@ -34,7 +34,10 @@ pub struct Change {
 
 impl Change {
     fn new(path: impl Into<BString>, kind: ChangeKind) -> Self {
-        Self { path: path.into(), kind }
+        Self {
+            path: path.into(),
+            kind,
+        }
     }
 }
 
@@ -49,7 +52,13 @@ pub(super) fn between(repo: &Repo, old: &str, new: &str) -> Result<Vec<Change>> 
         Answers::Libgit2(repository) => {
             let mut changes = Vec::new();
             let (old, new) = (tree(repository, old)?, tree(repository, new)?);
-            diff(repository, &mut BString::default(), old.as_ref(), new.as_ref(), &mut changes)?;
+            diff(
+                repository,
+                &mut BString::default(),
+                old.as_ref(),
+                new.as_ref(),
+                &mut changes,
+            )?;
             Ok(changes)
         }
         Answers::Command(git) => {
@@ -58,7 +67,12 @@ pub(super) fn between(repo: &Repo, old: &str, new: &str) -> Result<Vec<Change>> 
                     return Ok(empty_tree(repo).to_owned());
                 }
                 repo.resolve(&format!("{revision}^{{tree}}"))
-                    .with_context(|| format!("the revision `{revision}` names nothing in {}", repo.root().display()))
+                    .with_context(|| {
+                        format!(
+                            "the revision `{revision}` names nothing in {}",
+                            repo.root().display()
+                        )
+                    })
             };
             git.diff_trees(&id(old)?, &id(new)?)
         }
@@ -73,8 +87,17 @@ pub(super) fn staged(repo: &Repo) -> Result<Vec<Change>> {
             let head = repository.head().and_then(|head| head.peel_to_tree());
             let head = match head {
                 Ok(tree) => Some(tree),
-                Err(error) if matches!(error.code(), git2::ErrorCode::UnbornBranch | git2::ErrorCode::NotFound) && unborn(repository) => None,
-                Err(error) => return Err(error).context("HEAD's tree cannot be read: `git fsck` tells more"),
+                Err(error)
+                    if matches!(
+                        error.code(),
+                        git2::ErrorCode::UnbornBranch | git2::ErrorCode::NotFound
+                    ) && unborn(repository) =>
+                {
+                    None
+                }
+                Err(error) => {
+                    return Err(error).context("HEAD's tree cannot be read: `git fsck` tells more");
+                }
             };
             if let (Some(head), Some(id)) = (&head, index.tree_id())
                 && head.id().as_bytes() == id
@@ -83,7 +106,13 @@ pub(super) fn staged(repo: &Repo) -> Result<Vec<Change>> {
             }
             let entries: Vec<IndexEntry<'_>> = index.entries().collect();
             let mut changes = Vec::new();
-            against(repository, index, &mut BString::default(), head.as_ref(), &entries, &mut changes)?;
+            against(
+                repository,
+                &mut BString::default(),
+                head.as_ref(),
+                &entries,
+                &mut changes,
+            )?;
             Ok(changes)
         }
         Answers::Command(git) => match repo.resolve("HEAD^{tree}") {
@@ -95,7 +124,10 @@ pub(super) fn staged(repo: &Repo) -> Result<Vec<Change>> {
 
 fn unborn(repository: &Repository) -> bool {
     repository.find_reference("HEAD").is_ok_and(|head| {
-        head.symbolic_target().ok().flatten().is_some_and(|name| repository.find_reference(name).is_err())
+        head.symbolic_target()
+            .ok()
+            .flatten()
+            .is_some_and(|name| repository.find_reference(name).is_err())
     })
 }
 
@@ -140,7 +172,10 @@ enum ItemKind {
 impl Item {
     /// Git orders trees as if their names ended with a slash.
     fn key(&self) -> impl Iterator<Item = u8> + '_ {
-        self.name.iter().copied().chain((self.kind == ItemKind::Tree).then_some(b'/'))
+        self.name
+            .iter()
+            .copied()
+            .chain((self.kind == ItemKind::Tree).then_some(b'/'))
     }
 
     fn is_link(&self) -> bool {
@@ -180,8 +215,17 @@ fn within<T>(path: &mut BString, name: &[u8], work: impl FnOnce(&mut BString) ->
 /// Deepest nesting of trees that is followed; git itself stops at 2048 (core.maxTreeDepth).
 const DEPTH: usize = 2048;
 
-fn diff(repository: &Repository, path: &mut BString, old: Option<&Tree<'_>>, new: Option<&Tree<'_>>, changes: &mut Vec<Change>) -> Result<()> {
-    anyhow::ensure!(path.find_iter("/").count() < DEPTH, "a tree is nested deeper than {DEPTH} directories");
+fn diff(
+    repository: &Repository,
+    path: &mut BString,
+    old: Option<&Tree<'_>>,
+    new: Option<&Tree<'_>>,
+    changes: &mut Vec<Change>,
+) -> Result<()> {
+    anyhow::ensure!(
+        path.find_iter("/").count() < DEPTH,
+        "a tree is nested deeper than {DEPTH} directories"
+    );
     let (old, new) = (items(old), items(new));
     let (mut left, mut right) = (old.iter().peekable(), new.iter().peekable());
     loop {
@@ -199,7 +243,9 @@ fn diff(repository: &Repository, path: &mut BString, old: Option<&Tree<'_>>, new
         {
             continue;
         }
-        let Some(name) = a.or(b).map(|item| &item.name) else { continue };
+        let Some(name) = a.or(b).map(|item| &item.name) else {
+            continue;
+        };
         within(path, name, |path| -> Result<()> {
             let sub = |item: Option<&Item>| -> Result<Option<Tree<'_>>> {
                 item.filter(|item| item.kind == ItemKind::Tree)
@@ -208,14 +254,22 @@ fn diff(repository: &Repository, path: &mut BString, old: Option<&Tree<'_>>, new
             };
             let (sub_old, sub_new) = (sub(a)?, sub(b)?);
             if sub_old.is_some() || sub_new.is_some() {
-                diff(repository, path, sub_old.as_ref(), sub_new.as_ref(), changes)?;
+                diff(
+                    repository,
+                    path,
+                    sub_old.as_ref(),
+                    sub_new.as_ref(),
+                    changes,
+                )?;
             }
             let blob = |item: Option<&Item>| item.is_some_and(|item| item.kind == ItemKind::Blob);
             let kind = match (blob(a), blob(b)) {
                 (false, false) => return Ok(()),
                 (false, true) => ChangeKind::Added,
                 (true, false) => ChangeKind::Deleted,
-                (true, true) if a.map(Item::is_link) != b.map(Item::is_link) => ChangeKind::TypeChanged,
+                (true, true) if a.map(Item::is_link) != b.map(Item::is_link) => {
+                    ChangeKind::TypeChanged
+                }
                 (true, true) => ChangeKind::Modified,
             };
             changes.push(Change::new(path.clone(), kind));
@@ -225,13 +279,14 @@ fn diff(repository: &Repository, path: &mut BString, old: Option<&Tree<'_>>, new
 }
 
 fn find_tree<'r>(repository: &'r Repository, id: Oid, path: &BString) -> Result<Tree<'r>> {
-    repository.find_tree(id).with_context(|| format!("the tree of `{path}` ({id}) cannot be read: `git fsck` tells more"))
+    repository.find_tree(id).with_context(|| {
+        format!("the tree of `{path}` ({id}) cannot be read: `git fsck` tells more")
+    })
 }
 
 /// Compares the index entries below `path` with a tree.
 fn against(
     repository: &Repository,
-    index: &Index,
     path: &mut BString,
     tree: Option<&Tree<'_>>,
     entries: &[IndexEntry<'_>],
@@ -254,17 +309,31 @@ fn against(
             (None, None) => return Ok(()),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
-            (Some(item), Some((name, folder))) => {
-                item.key().cmp(name.iter().copied().chain(folder.then_some(b'/')))
-            }
+            (Some(item), Some((name, folder))) => item
+                .key()
+                .cmp(name.iter().copied().chain(folder.then_some(b'/'))),
         };
         let item = if order.is_le() { items.next() } else { None };
         let mut group: &[IndexEntry<'_>] = &[];
-        if order.is_ge() && let Some((name, folder)) = next {
-            let end = at + entries[at..].iter().take_while(|entry| {
-                let rest = &entry.path[skip.min(entry.path.len())..];
-                rest.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| if folder { rest.starts_with(b"/") } else { rest.is_empty() })
-            }).count();
+        if order.is_ge()
+            && let Some((name, folder)) = next
+        {
+            let end = at
+                + entries[at..]
+                    .iter()
+                    .take_while(|entry| {
+                        let rest = &entry.path[skip.min(entry.path.len())..];
+                        rest.as_bytes()
+                            .strip_prefix(name.as_bytes())
+                            .is_some_and(|rest| {
+                                if folder {
+                                    rest.starts_with(b"/")
+                                } else {
+                                    rest.is_empty()
+                                }
+                            })
+                    })
+                    .count();
             group = &entries[at..end];
             at = end.max(at + 1);
         }
@@ -273,19 +342,30 @@ fn against(
             (None, Some((name, _))) => name.to_vec(),
             (None, None) => return Ok(()),
         };
-        let folder = item.is_some_and(|item| item.kind == ItemKind::Tree) || (group.first().is_some_and(|entry| entry.path.len() > skip + name.len()));
+        let folder = item.is_some_and(|item| item.kind == ItemKind::Tree)
+            || (group
+                .first()
+                .is_some_and(|entry| entry.path.len() > skip + name.len()));
         within(path, &name, |path| -> Result<()> {
             if folder {
-                let tree = item.filter(|item| item.kind == ItemKind::Tree).map(|item| find_tree(repository, item.id, path)).transpose()?;
+                let tree = item
+                    .filter(|item| item.kind == ItemKind::Tree)
+                    .map(|item| find_tree(repository, item.id, path))
+                    .transpose()?;
                 // A folded directory of a sparse index is one entry with the id of its tree.
-                if let [entry] = group && entry.mode() == 0o040_000 {
-                    let folded = Oid::from_bytes(entry.id()).ok().map(|id| find_tree(repository, id, path)).transpose()?;
+                if let [entry] = group
+                    && entry.mode() == 0o040_000
+                {
+                    let folded = Oid::from_bytes(entry.id())
+                        .ok()
+                        .map(|id| find_tree(repository, id, path))
+                        .transpose()?;
                     if folded.as_ref().map(Tree::id) != tree.as_ref().map(Tree::id) {
                         diff(repository, path, tree.as_ref(), folded.as_ref(), changes)?;
                     }
                     return Ok(());
                 }
-                return against(repository, index, path, tree.as_ref(), group, changes);
+                return against(repository, path, tree.as_ref(), group, changes);
             }
             leaf(path, item, group, changes);
             Ok(())
@@ -307,8 +387,14 @@ fn leaf(path: &BString, item: Option<&Item>, group: &[IndexEntry<'_>], changes: 
         // `git add -N` has added nothing yet.
         (None, Some(entry)) if entry.is_intent_to_add() => return,
         (None, Some(_)) => ChangeKind::Added,
-        (Some(item), Some(entry)) if item.is_link() != entry.is_symlink() => ChangeKind::TypeChanged,
-        (Some(item), Some(entry)) if item.id.as_bytes() == entry.id() && item.mode as u32 == entry.mode() => return,
+        (Some(item), Some(entry)) if item.is_link() != entry.is_symlink() => {
+            ChangeKind::TypeChanged
+        }
+        (Some(item), Some(entry))
+            if item.id.as_bytes() == entry.id() && item.mode as u32 == entry.mode() =>
+        {
+            return;
+        }
         (Some(_), Some(entry)) if entry.is_intent_to_add() => ChangeKind::Deleted,
         (Some(_), Some(_)) => ChangeKind::Modified,
     };

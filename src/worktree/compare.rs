@@ -58,13 +58,19 @@ pub fn compare(
     if !link && !stat.is_file() || link != entry.is_symlink() && rules.symlinks {
         return Comparison::Differs;
     }
-    if rules.file_mode && !link && !entry.is_symlink() && (stat.mode & 0o100 != 0) != (entry.mode() & 0o100 != 0) {
+    if rules.file_mode
+        && !link
+        && !entry.is_symlink()
+        && (stat.mode & 0o100 != 0) != (entry.mode() & 0o100 != 0)
+    {
         return Comparison::Differs;
     }
     if stat_matches(entry, stat, rules) && entry.mtime().sec < index.written.sec {
         return Comparison::Same;
     }
-    let Ok(bytes) = read() else { return Comparison::Differs };
+    let Ok(bytes) = read() else {
+        return Comparison::Differs;
+    };
     if is_blob(entry, &bytes) {
         Comparison::Same
     } else if bytes.contains_str("\r\n") || bytes.contains_str("$Id") {
@@ -94,7 +100,9 @@ pub fn is_blob(entry: &IndexEntry<'_>, bytes: &[u8]) -> bool {
     let mut hasher = gix_hash::hasher(entry.hash_kind());
     hasher.update(format!("blob {}\0", bytes.len()).as_bytes());
     hasher.update(bytes);
-    hasher.try_finalize().is_ok_and(|id| id.as_bytes() == entry.id())
+    hasher
+        .try_finalize()
+        .is_ok_and(|id| id.as_bytes() == entry.id())
 }
 
 /// Whether the file is what the index says after the conversions that its attributes and the
@@ -109,7 +117,9 @@ pub fn same_after_conversion(repo: &Repo, entry: &IndexEntry<'_>, bytes: &[u8]) 
         converted = without_ids(&converted);
     }
     let text = attribute("text").or_else(|| attribute("crlf"));
-    let configured = repo.config("core.autocrlf").is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "off" | "0"));
+    let configured = repo
+        .config("core.autocrlf")
+        .is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "off" | "0"));
     let convert = match text.as_deref() {
         Some("auto") => !is_binary(bytes),
         Some(_) => true,
@@ -131,7 +141,9 @@ fn without_ids(bytes: &[u8]) -> Vec<u8> {
     let mut rest = bytes;
     let mut out = Vec::with_capacity(bytes.len());
     while let Some(at) = rest.find("$Id: ") {
-        let end = rest[at + 5..].iter().position(|&byte| byte == b'$' || byte == b'\n');
+        let end = rest[at + 5..]
+            .iter()
+            .position(|&byte| byte == b'$' || byte == b'\n');
         match end.map(|end| at + 5 + end).filter(|&end| rest[end] == b'$') {
             Some(end) => {
                 out.extend_from_slice(&rest[..at]);
@@ -154,6 +166,9 @@ mod tests {
 
     #[test]
     fn ids_are_folded() {
-        assert_eq!(without_ids(b"# $Id: 0123$ x\n$Id$\n$Id: open\n$"), b"# $Id$ x\n$Id$\n$Id: open\n$");
+        assert_eq!(
+            without_ids(b"# $Id: 0123$ x\n$Id$\n$Id: open\n$"),
+            b"# $Id$ x\n$Id$\n$Id: open\n$"
+        );
     }
 }

@@ -73,7 +73,11 @@ pub struct Suspect {
 /// The suspects of one event. Parts that cannot be had (a revision that names nothing, an index
 /// that cannot be read) are left out and told in the second value: the others still count.
 pub fn suspects(repo: &Repo, event: &Event) -> (Vec<Suspect>, Vec<anyhow::Error>) {
-    let mut sets = Sets { repo, suspects: BTreeMap::new(), troubles: Vec::new() };
+    let mut sets = Sets {
+        repo,
+        suspects: BTreeMap::new(),
+        troubles: Vec::new(),
+    };
     match event {
         Event::PreCommit { given } => {
             sets.add(repo.staged(), true, true);
@@ -142,8 +146,14 @@ impl Sets<'_> {
             Err(error) => self.troubles.push(error),
             Ok(changes) => {
                 for change in changes {
-                    let gone = change.kind == ChangeKind::Deleted && self.is_gone(change.path.as_bstr());
-                    self.note(Suspect { path: change.path, certain, gone, beside: gone && beside });
+                    let gone =
+                        change.kind == ChangeKind::Deleted && self.is_gone(change.path.as_bstr());
+                    self.note(Suspect {
+                        path: change.path,
+                        certain,
+                        gone,
+                        beside: gone && beside,
+                    });
                 }
             }
         }
@@ -154,7 +164,10 @@ impl Sets<'_> {
         if !safe(&suspect.path) {
             return;
         }
-        let known = self.suspects.entry(suspect.path.clone()).or_insert_with(|| suspect.clone());
+        let known = self
+            .suspects
+            .entry(suspect.path.clone())
+            .or_insert_with(|| suspect.clone());
         known.certain |= suspect.certain;
         known.gone |= suspect.gone;
         known.beside |= suspect.beside;
@@ -162,7 +175,12 @@ impl Sets<'_> {
 
     fn judge(&mut self, paths: &[BString]) {
         for path in paths.iter().filter(|path| is_python(path)) {
-            self.note(Suspect { path: path.clone(), certain: false, gone: false, beside: false });
+            self.note(Suspect {
+                path: path.clone(),
+                certain: false,
+                gone: false,
+                beside: false,
+            });
         }
     }
 
@@ -186,7 +204,10 @@ impl Sets<'_> {
         let Ok(index) = self.repo.index() else { return };
         let rules = Rules::of(self.repo);
         let mut paths = Vec::new();
-        for entry in index.entries().filter(|entry| entry.is_blob() && is_python(entry.path)) {
+        for entry in index
+            .entries()
+            .filter(|entry| entry.is_blob() && is_python(entry.path))
+        {
             let path = self.repo.root().join(entry.path.to_path_lossy());
             if Stat::of(&path).is_ok_and(|stat| !stat_matches(&entry, &stat, rules)) {
                 paths.push(entry.path.to_owned());
@@ -199,20 +220,32 @@ impl Sets<'_> {
     /// of the work tree.
     fn is_gone(&self, path: &BStr) -> bool {
         absent(self.repo.root(), path)
-            && self.repo.index().is_ok_and(|index| !index.is_folded(path) && !skipped(index, path))
+            && self
+                .repo
+                .index()
+                .is_ok_and(|index| !index.is_folded(path) && !skipped(index, path))
     }
 }
 
 fn absent(root: &Path, path: &BStr) -> bool {
     match Stat::of(&root.join(path.to_path_lossy())) {
         Ok(_) => false,
-        Err(error) => matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
+        Err(error) => matches!(
+            error.kind(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+        ),
     }
 }
 
 fn skipped(index: &Index, path: &BStr) -> bool {
-    let parent = path.rfind_byte(b'/').map_or(BStr::new(""), |slash| path[..slash].as_bstr());
-    index.directory(parent).0.iter().any(|entry| entry.path == path && entry.is_skip_worktree())
+    let parent = path
+        .rfind_byte(b'/')
+        .map_or(BStr::new(""), |slash| path[..slash].as_bstr());
+    index
+        .directory(parent)
+        .0
+        .iter()
+        .any(|entry| entry.path == path && entry.is_skip_worktree())
 }
 
 /// What git has just written: entries recorded not before the operation began that wrote the index,
@@ -221,9 +254,14 @@ fn recent(index: &Index) -> Vec<BString> {
     let minute = SystemTime::now()
         .checked_sub(Duration::from_secs(60))
         .and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok())
-        .map(|since| Time { sec: since.as_secs() as i64, nsec: since.subsec_nanos() })
+        .map(|since| Time {
+            sec: since.as_secs() as i64,
+            nsec: since.subsec_nanos(),
+        })
         .unwrap_or_default();
-    let since = index.born.map_or_else(Time::default, |born| born.min(minute));
+    let since = index
+        .born
+        .map_or_else(Time::default, |born| born.min(minute));
     // The recorded times may be of another clock than the birth: whole seconds are compared.
     index
         .entries()

@@ -32,12 +32,18 @@ pub(super) struct Layout {
 impl Git {
     /// Commands run in `directory` and find the repository as git does.
     pub fn at(directory: &Path) -> Self {
-        Self { directory: directory.to_path_buf(), apart: false }
+        Self {
+            directory: directory.to_path_buf(),
+            apart: false,
+        }
     }
 
     /// As [`Git::at`], for a repository that is not the one `GIT_DIR` names.
     pub fn apart(directory: &Path) -> Self {
-        Self { directory: directory.to_path_buf(), apart: true }
+        Self {
+            directory: directory.to_path_buf(),
+            apart: true,
+        }
     }
 
     /// A command that takes no optional lock, fetches nothing, runs no hook and asks nobody.
@@ -45,7 +51,12 @@ impl Git {
         let mut command = Command::new("git");
         command
             .arg("--no-optional-locks")
-            .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+            .args([
+                "-c",
+                "core.fsmonitor=false",
+                "-c",
+                "core.hooksPath=/dev/null",
+            ])
             .arg("--literal-pathspecs")
             .current_dir(&self.directory)
             .env("GIT_NO_LAZY_FETCH", "1")
@@ -55,7 +66,13 @@ impl Git {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         if self.apart {
-            for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"] {
+            for name in [
+                "GIT_DIR",
+                "GIT_WORK_TREE",
+                "GIT_INDEX_FILE",
+                "GIT_PREFIX",
+                "GIT_COMMON_DIR",
+            ] {
                 command.env_remove(name);
             }
         }
@@ -74,7 +91,10 @@ impl Git {
             .context("cannot start `git`: install it or put it on PATH")?;
         if !output.status.success() {
             let said = output.stderr.to_str_lossy();
-            let words: Vec<_> = arguments.iter().map(|word| word.as_ref().to_string_lossy()).collect();
+            let words: Vec<_> = arguments
+                .iter()
+                .map(|word| word.as_ref().to_string_lossy())
+                .collect();
             bail!(
                 "`git {}` failed in {}: {}",
                 words.join(" "),
@@ -86,41 +106,95 @@ impl Git {
     }
 
     pub(super) fn layout(&self) -> Result<Layout> {
-        let arguments =
-            ["rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir", "--show-object-format"];
+        let arguments = [
+            "rev-parse",
+            "--path-format=absolute",
+            "--absolute-git-dir",
+            "--git-common-dir",
+            "--show-object-format",
+        ];
         let answer = self.run(&arguments)?;
-        let mut lines = answer.lines().map(|line| PathBuf::from(OsString::from_vec(line.to_vec())));
-        let mut next = || lines.next().context("`git rev-parse` answered too few lines");
+        let mut lines = answer
+            .lines()
+            .map(|line| PathBuf::from(OsString::from_vec(line.to_vec())));
+        let mut next = || {
+            lines
+                .next()
+                .context("`git rev-parse` answered too few lines")
+        };
         let (git_dir, common_dir, format) = (next()?, next()?, next()?);
-        let root = self.run(&["rev-parse", "--show-toplevel"]).ok().map(|line| {
-            PathBuf::from(OsString::from_vec(line.strip_suffix(b"\n").unwrap_or(&line).to_vec()))
-        });
-        Ok(Layout { git_dir, common_dir, root, sha256: format.as_os_str() == "sha256" })
+        let root = self
+            .run(&["rev-parse", "--show-toplevel"])
+            .ok()
+            .map(|line| {
+                PathBuf::from(OsString::from_vec(
+                    line.strip_suffix(b"\n").unwrap_or(&line).to_vec(),
+                ))
+            });
+        Ok(Layout {
+            git_dir,
+            common_dir,
+            root,
+            sha256: format.as_os_str() == "sha256",
+        })
     }
 
     /// The id a revision names, in hex, or `None` if there is no such thing.
     pub(super) fn resolve(&self, revision: &str) -> Option<String> {
-        let line = self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", revision]).ok()?;
+        let line = self
+            .run(&[
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                revision,
+            ])
+            .ok()?;
         Some(line.to_str_lossy().trim().to_owned())
     }
 
     pub(super) fn merge_base(&self, one: &str, two: &str) -> Result<String> {
-        Ok(self.run(&["merge-base", one, two])?.to_str_lossy().trim().to_owned())
+        Ok(self
+            .run(&["merge-base", one, two])?
+            .to_str_lossy()
+            .trim()
+            .to_owned())
     }
 
     /// Differences between two trees, renames as deletion and addition.
     pub(super) fn diff_trees(&self, old: &str, new: &str) -> Result<Vec<Change>> {
-        parse_name_status(&self.run(&["diff-tree", "-r", "-z", "--no-renames", "--name-status", old, new, "--"])?)
+        parse_name_status(&self.run(&[
+            "diff-tree",
+            "-r",
+            "-z",
+            "--no-renames",
+            "--name-status",
+            old,
+            new,
+            "--",
+        ])?)
     }
 
     /// Differences of the index against a tree.
     pub(super) fn diff_index(&self, tree: &str) -> Result<Vec<Change>> {
-        parse_name_status(&self.run(&["diff-index", "--cached", "-z", "--no-renames", "--name-status", tree, "--"])?)
+        parse_name_status(&self.run(&[
+            "diff-index",
+            "--cached",
+            "-z",
+            "--no-renames",
+            "--name-status",
+            tree,
+            "--",
+        ])?)
     }
 
     /// All files of a tree.
     pub(super) fn files(&self, tree: &str) -> Result<Vec<BString>> {
-        Ok(split_nul(&self.run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree])?).map(Into::into).collect())
+        Ok(
+            split_nul(&self.run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree])?)
+                .map(Into::into)
+                .collect(),
+        )
     }
 
     pub(super) fn config(&self, key: &str) -> Option<String> {
@@ -130,14 +204,23 @@ impl Git {
 
     /// Those of `paths` that are ignored.
     pub(super) fn ignored(&self, paths: &[BString]) -> Result<Vec<BString>> {
-        let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
+        let input: Vec<u8> = paths
+            .iter()
+            .flat_map(|path| path.iter().copied().chain([0]))
+            .collect();
         let answer = self.ask(&["check-ignore", "-z", "--stdin"], &input)?;
         Ok(split_nul(&answer).map(Into::into).collect())
     }
 
     /// The value of one attribute of a path.
     pub(super) fn attribute(&self, path: &[u8], name: &str) -> Option<String> {
-        let arguments = [OsStr::new("check-attr"), OsStr::new("-z"), OsStr::new(name), OsStr::new("--"), OsStr::from_bytes(path)];
+        let arguments = [
+            OsStr::new("check-attr"),
+            OsStr::new("-z"),
+            OsStr::new(name),
+            OsStr::new("--"),
+            OsStr::from_bytes(path),
+        ];
         let answer = self.run(&arguments).ok()?;
         let value = split_nul(&answer).nth(2)?.to_str_lossy().into_owned();
         Some(value)
@@ -163,7 +246,9 @@ impl Git {
 }
 
 fn split_nul(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    bytes.split(|&byte| byte == 0).filter(|part| !part.is_empty())
+    bytes
+        .split(|&byte| byte == 0)
+        .filter(|part| !part.is_empty())
 }
 
 /// Parses `--name-status -z`: a status, NUL, a path, NUL. Only Python sources are kept.
@@ -179,11 +264,19 @@ pub fn parse_name_status(answer: &[u8]) -> Result<Vec<Change>> {
             Some(b'D') => ChangeKind::Deleted,
             Some(b'M' | b'U' | b'X') => ChangeKind::Modified,
             Some(b'T') => ChangeKind::TypeChanged,
-            _ => bail!("git answered with a status that is not known: {}", status.as_bstr()),
+            _ => bail!(
+                "git answered with a status that is not known: {}",
+                status.as_bstr()
+            ),
         };
-        let path = parts.next().context("git's answer ends with a status without a path")?;
+        let path = parts
+            .next()
+            .context("git's answer ends with a status without a path")?;
         if is_python(path) {
-            changes.push(Change { path: path.into(), kind });
+            changes.push(Change {
+                path: path.into(),
+                kind,
+            });
         }
     }
     Ok(changes)
@@ -195,9 +288,20 @@ mod tests {
 
     #[test]
     fn name_status_comes_apart() {
-        let changes = parse_name_status(b"M\0a.py\0D\0dir/b\n.py\0A\0c.txt\0T\0d.py\0").expect("an answer");
-        let expected = [("a.py", ChangeKind::Modified), ("dir/b\n.py", ChangeKind::Deleted), ("d.py", ChangeKind::TypeChanged)];
-        assert_eq!(changes, expected.map(|(path, kind)| Change { path: path.into(), kind }));
+        let changes =
+            parse_name_status(b"M\0a.py\0D\0dir/b\n.py\0A\0c.txt\0T\0d.py\0").expect("an answer");
+        let expected = [
+            ("a.py", ChangeKind::Modified),
+            ("dir/b\n.py", ChangeKind::Deleted),
+            ("d.py", ChangeKind::TypeChanged),
+        ];
+        assert_eq!(
+            changes,
+            expected.map(|(path, kind)| Change {
+                path: path.into(),
+                kind
+            })
+        );
         assert!(parse_name_status(b"M\0").is_err());
         assert!(parse_name_status(b"?\0a.py\0").is_err());
     }

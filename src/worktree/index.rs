@@ -33,9 +33,9 @@ pub struct IndexEntry<'a> {
 pub fn safe(path: &[u8]) -> bool {
     !path.is_empty()
         && !path.contains(&0)
-        && path.split(|&byte| byte == b'/').all(|part| {
-            !matches!(part, b"" | b"." | b"..") && !part.eq_ignore_ascii_case(b".git")
-        })
+        && path
+            .split(|&byte| byte == b'/')
+            .all(|part| !matches!(part, b"" | b"." | b"..") && !part.eq_ignore_ascii_case(b".git"))
 }
 
 impl Index {
@@ -44,27 +44,43 @@ impl Index {
     /// # Errors
     /// If it cannot be read or is no index.
     pub fn read(path: &Path, sha256: bool) -> Result<Self> {
-        let kind = if sha256 { gix_hash::Kind::Sha256 } else { gix_hash::Kind::Sha1 };
+        let kind = if sha256 {
+            gix_hash::Kind::Sha256
+        } else {
+            gix_hash::Kind::Sha1
+        };
         let metadata = match std::fs::metadata(path) {
             Ok(metadata) => Some(metadata),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(unreadable(path, &error)),
         };
-        let options = gix_index::decode::Options { thread_limit: Some(1), ..Default::default() };
+        let options = gix_index::decode::Options {
+            thread_limit: Some(1),
+            ..Default::default()
+        };
         let state = gix_index::File::at_or_default(path, kind, true, options)
             .map_err(|error| unreadable(path, &error))?;
         let time = |time: io::Result<std::time::SystemTime>| {
             let since = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-            Some(Time { sec: since.as_secs() as i64, nsec: since.subsec_nanos() })
+            Some(Time {
+                sec: since.as_secs() as i64,
+                nsec: since.subsec_nanos(),
+            })
         };
         let folded = if state.is_sparse() {
-            let folded = state.entries().iter().filter(|entry| entry.mode == Mode::DIR);
+            let folded = state
+                .entries()
+                .iter()
+                .filter(|entry| entry.mode == Mode::DIR);
             folded.map(|entry| entry.path(&state).to_owned()).collect()
         } else {
             Vec::new()
         };
         Ok(Self {
-            written: metadata.as_ref().and_then(|data| time(data.modified())).unwrap_or_default(),
+            written: metadata
+                .as_ref()
+                .and_then(|data| time(data.modified()))
+                .unwrap_or_default(),
             born: metadata.as_ref().and_then(|data| time(data.created())),
             folded,
             state,
@@ -73,23 +89,34 @@ impl Index {
 
     /// Every entry, in git's order, those with paths that lead elsewhere left out.
     pub fn entries(&self) -> impl Iterator<Item = IndexEntry<'_>> {
-        self.state.entries().iter().map(|entry| self.wrap(entry)).filter(|entry| safe(entry.path))
+        self.state
+            .entries()
+            .iter()
+            .map(|entry| self.wrap(entry))
+            .filter(|entry| safe(entry.path))
     }
 
     fn wrap<'a>(&'a self, entry: &'a gix_index::Entry) -> IndexEntry<'a> {
-        IndexEntry { path: entry.path(&self.state), entry }
+        IndexEntry {
+            path: entry.path(&self.state),
+            entry,
+        }
     }
 
     /// Whether there is an entry of any stage for this file.
     pub fn tracks(&self, path: &BStr) -> bool {
         let entries = self.state.entries();
         let at = entries.partition_point(|entry| entry.path(&self.state) < path);
-        entries.get(at).is_some_and(|entry| entry.path(&self.state) == path)
+        entries
+            .get(at)
+            .is_some_and(|entry| entry.path(&self.state) == path)
     }
 
     /// Whether the path is a submodule.
     pub fn is_submodule(&self, path: &BStr) -> bool {
-        self.state.entry_by_path(path).is_some_and(|entry| entry.mode == Mode::COMMIT)
+        self.state
+            .entry_by_path(path)
+            .is_some_and(|entry| entry.mode == Mode::COMMIT)
     }
 
     /// Whether the path lies below a directory that a sparse index keeps folded.
@@ -110,13 +137,16 @@ impl Index {
         let mut below = Vec::new();
         while let Some(entry) = entries.get(at) {
             let path = entry.path(&self.state);
-            let Some(rest) = path.strip_prefix(head.as_slice()) else { break };
+            let Some(rest) = path.strip_prefix(head.as_slice()) else {
+                break;
+            };
             if let Some(slash) = rest.find_byte(b'/') {
                 below.push(&path.as_bytes()[head.len()..head.len() + slash]);
                 let mut next: BString = path[..head.len() + slash].into();
                 // The least byte greater than the slash: past everything below that directory.
                 next.push(b'/' + 1);
-                at += entries[at..].partition_point(|entry| entry.path(&self.state) < next.as_bstr());
+                at +=
+                    entries[at..].partition_point(|entry| entry.path(&self.state) < next.as_bstr());
                 continue;
             }
             found.push(self.wrap(entry));
@@ -202,7 +232,10 @@ impl IndexEntry<'_> {
 
     /// Whether it is a file or a symlink.
     pub fn is_blob(&self) -> bool {
-        matches!(self.entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK)
+        matches!(
+            self.entry.mode,
+            Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK
+        )
     }
 
     /// Whether it is part of a conflict.
@@ -222,7 +255,10 @@ impl IndexEntry<'_> {
 }
 
 fn time(time: gix_index::entry::stat::Time) -> Time {
-    Time { sec: i64::from(time.secs), nsec: time.nsecs }
+    Time {
+        sec: i64::from(time.secs),
+        nsec: time.nsecs,
+    }
 }
 
 #[cfg(test)]
@@ -231,7 +267,16 @@ mod tests {
 
     #[test]
     fn hostile_paths_are_not_safe() {
-        for path in ["", "/etc/x.py", "a/../../x.py", "..", ".git/x.py", "a/.GIT/x.py", "a//b.py", "./a.py"] {
+        for path in [
+            "",
+            "/etc/x.py",
+            "a/../../x.py",
+            "..",
+            ".git/x.py",
+            "a/.GIT/x.py",
+            "a//b.py",
+            "./a.py",
+        ] {
             assert!(!safe(path.as_bytes()), "{path}");
         }
         for path in ["a.py", "a/b.py", "..a/b.py", "a/.gitx/b.py", "-x.py"] {

@@ -18,4 +18,4 @@ pub use changes::{Change, ChangeKind, is_python};
 pub use git::Git;
 pub use index::{Index, IndexEntry, safe};
 pub use repo::Repo;
-pub use tracked::{Tracked, owner_of};
+pub use tracked::Tracked;

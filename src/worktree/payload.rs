@@ -27,6 +27,9 @@ pub struct Base {
     top: Option<Comparer>,
 }
 
+/// Gives the bytes of a file of a directory, or where it points if it is a symlink.
+pub type Read<'r> = &'r dyn Fn(&[u8], bool) -> io::Result<Vec<u8>>;
+
 /// Compares directories of one repository with its index.
 pub struct Comparer {
     index: Arc<Index>,
@@ -69,14 +72,26 @@ impl Base {
         let mut top = Comparer::of(repo, BString::default())?;
         if let Some(revision) = revision {
             let base = repo.merge_base(revision)?;
-            top.known.extend(repo.changes(&base, "HEAD")?.into_iter().map(|change| change.path));
+            top.known.extend(
+                repo.changes(&base, "HEAD")?
+                    .into_iter()
+                    .map(|change| change.path),
+            );
         }
-        Ok(Self { name: revision.map(Into::into), only, top: Some(top) })
+        Ok(Self {
+            name: revision.map(Into::into),
+            only,
+            top: Some(top),
+        })
     }
 
     /// The base outside a repository: nothing differs from it.
     pub fn nothing() -> Self {
-        Self { name: None, only: Vec::new(), top: None }
+        Self {
+            name: None,
+            only: Vec::new(),
+            top: None,
+        }
     }
 
     /// The comparer of the work tree itself.
@@ -104,7 +119,10 @@ impl Base {
             if candidate.question == Question::Nothing {
                 paths.insert(candidate.path);
             } else {
-                questions.entry(candidate.prefix.clone()).or_default().push(candidate);
+                questions
+                    .entry(candidate.prefix.clone())
+                    .or_default()
+                    .push(candidate);
             }
         }
         for (prefix, asked) in questions {
@@ -126,7 +144,10 @@ impl Base {
                 (path, hash)
             })
             .collect();
-        Ok(Payload { base: self.name.clone(), sources })
+        Ok(Payload {
+            base: self.name.clone(),
+            sources,
+        })
     }
 
     fn is_wanted(&self, path: &BString) -> bool {
@@ -134,20 +155,32 @@ impl Base {
             || self.only.iter().any(|only| {
                 only.is_empty()
                     || path == only
-                    || path.strip_prefix(only.as_slice()).is_some_and(|rest| rest.starts_with(b"/"))
+                    || path
+                        .strip_prefix(only.as_slice())
+                        .is_some_and(|rest| rest.starts_with(b"/"))
             })
     }
 }
 
 /// Those of the candidates of one repository that belong to the payload.
-fn answer(root: &Path, repo: &Repo, prefix: &BString, asked: Vec<Candidate>) -> Result<Vec<BString>> {
+fn answer(
+    root: &Path,
+    repo: &Repo,
+    prefix: &BString,
+    asked: Vec<Candidate>,
+) -> Result<Vec<BString>> {
     let own = |path: &BString| -> BString {
-        let skip = if prefix.is_empty() { 0 } else { prefix.len() + 1 };
+        let skip = if prefix.is_empty() {
+            0
+        } else {
+            prefix.len() + 1
+        };
         path[skip..].into()
     };
     let mut found = Vec::new();
-    let (untracked, converted): (Vec<_>, Vec<_>) =
-        asked.into_iter().partition(|candidate| candidate.question == Question::Ignored);
+    let (untracked, converted): (Vec<_>, Vec<_>) = asked
+        .into_iter()
+        .partition(|candidate| candidate.question == Question::Ignored);
     for candidate in converted {
         let path = own(&candidate.path);
         let bytes = std::fs::read(root.join(candidate.path.to_path()?)).unwrap_or_default();
@@ -161,26 +194,46 @@ fn answer(root: &Path, repo: &Repo, prefix: &BString, asked: Vec<Candidate>) -> 
         }
     }
     // A directory that is ignored says it for everything in it; tracked files are not asked about.
-    let directories: BTreeSet<BString> =
-        untracked.iter().map(|candidate| parent(&own(&candidate.path)).to_owned()).filter(|directory| !directory.is_empty()).collect();
+    let directories: BTreeSet<BString> = untracked
+        .iter()
+        .map(|candidate| parent(&own(&candidate.path)).to_owned())
+        .filter(|directory| !directory.is_empty())
+        .collect();
     let directories: Vec<BString> = directories.into_iter().collect();
     let ignored: HashSet<BString> = repo.ignored(&directories)?.into_iter().collect();
-    let open: Vec<Candidate> =
-        untracked.into_iter().filter(|candidate| !ignored.contains(parent(&own(&candidate.path)))).collect();
+    let open: Vec<Candidate> = untracked
+        .into_iter()
+        .filter(|candidate| !ignored.contains(parent(&own(&candidate.path))))
+        .collect();
     let paths: Vec<BString> = open.iter().map(|candidate| own(&candidate.path)).collect();
     let ignored: HashSet<BString> = repo.ignored(&paths)?.into_iter().collect();
-    found.extend(open.into_iter().zip(paths).filter(|(_, path)| !ignored.contains(path)).map(|(candidate, _)| candidate.path));
+    found.extend(
+        open.into_iter()
+            .zip(paths)
+            .filter(|(_, path)| !ignored.contains(path))
+            .map(|(candidate, _)| candidate.path),
+    );
     Ok(found)
 }
 
 fn parent(path: &BString) -> &BStr {
-    path.rfind_byte(b'/').map_or(BStr::new(""), |slash| path[..slash].as_bstr())
+    path.rfind_byte(b'/')
+        .map_or(BStr::new(""), |slash| path[..slash].as_bstr())
 }
 
 impl Comparer {
     fn of(repo: &Repo, prefix: BString) -> Result<Self> {
-        let known = repo.staged()?.into_iter().map(|change| change.path).collect();
-        Ok(Self { index: Arc::clone(repo.index()?), prefix, known, rules: Rules::of(repo) })
+        let known = repo
+            .staged()?
+            .into_iter()
+            .map(|change| change.path)
+            .collect();
+        Ok(Self {
+            index: Arc::clone(repo.index()?),
+            prefix,
+            known,
+            rules: Rules::of(repo),
+        })
     }
 
     /// The comparer of a submodule at `prefix` below `root`.
@@ -188,7 +241,10 @@ impl Comparer {
     /// # Errors
     /// If its repository or index cannot be read.
     pub fn submodule(root: &Path, prefix: &BStr) -> Result<Self> {
-        Self::of(&Repo::nested(&root.join(prefix.to_path()?))?, prefix.to_owned())
+        Self::of(
+            &Repo::nested(&root.join(prefix.to_path()?))?,
+            prefix.to_owned(),
+        )
     }
 
     /// Names the candidates of one directory (relative to this repository). `files` are its files
@@ -199,13 +255,21 @@ impl Comparer {
         directory: &BStr,
         files: &[(&[u8], Stat)],
         below: &dyn Fn(&[u8]) -> bool,
-        read: &dyn Fn(&[u8], bool) -> io::Result<Vec<u8>>,
+        read: Read<'_>,
         candidates: &mut Vec<Candidate>,
     ) {
         let (entries, folders) = self.index.directory(directory);
-        let skip = if directory.is_empty() { 0 } else { directory.len() + 1 };
+        let skip = if directory.is_empty() {
+            0
+        } else {
+            directory.len() + 1
+        };
         let mut add = |path: &BStr, question| {
-            candidates.push(Candidate { path: join(&self.prefix, path), prefix: self.prefix.clone(), question });
+            candidates.push(Candidate {
+                path: join(&self.prefix, path),
+                prefix: self.prefix.clone(),
+                question,
+            });
         };
         let mut tracked: HashSet<&[u8]> = HashSet::new();
         for entry in &entries {
@@ -234,8 +298,14 @@ impl Comparer {
                 add(path.as_bstr(), Question::Nothing);
             }
         }
-        for (name, _) in files.iter().filter(|(name, _)| is_python(name) && !tracked.contains(name)) {
-            add(join(&directory.to_owned(), name.as_bstr()).as_bstr(), Question::Ignored);
+        for (name, _) in files
+            .iter()
+            .filter(|(name, _)| is_python(name) && !tracked.contains(name))
+        {
+            add(
+                join(&directory.to_owned(), name.as_bstr()).as_bstr(),
+                Question::Ignored,
+            );
         }
         for folder in folders.into_iter().filter(|folder| !below(folder)) {
             let folder = join(&directory.to_owned(), folder.as_bstr());
@@ -245,6 +315,11 @@ impl Comparer {
                 }
             }
         }
+    }
+
+    /// Whether a path of this repository is a submodule.
+    pub fn is_submodule(&self, path: &BStr) -> bool {
+        self.index.is_submodule(path)
     }
 
     /// Whether a source is known to differ before looking at the disk.
@@ -347,7 +422,11 @@ impl Payload {
         }
         for (path, after) in &later.sources {
             if !self.sources.contains_key(path) {
-                let change = if after.is_some() { PayloadChange::Appeared } else { PayloadChange::Vanished };
+                let change = if after.is_some() {
+                    PayloadChange::Appeared
+                } else {
+                    PayloadChange::Vanished
+                };
                 changes.push((path.clone(), change));
             }
         }
@@ -361,25 +440,57 @@ mod tests {
     use super::*;
 
     fn payload(sources: &[(&str, Option<u8>)]) -> Payload {
-        let sources = sources.iter().map(|(path, hash)| (BString::from(*path), hash.map(|byte| [byte; 32]))).collect();
-        Payload { base: None, sources }
+        let sources = sources
+            .iter()
+            .map(|(path, hash)| (BString::from(*path), hash.map(|byte| [byte; 32])))
+            .collect();
+        Payload {
+            base: None,
+            sources,
+        }
     }
 
     #[test]
     fn the_digest_is_of_paths_and_contents_alone() {
         let one = payload(&[("a.py", Some(1)), ("b.py", None)]);
-        assert_eq!(one.digest(), payload(&[("b.py", None), ("a.py", Some(1))]).digest());
-        for other in [payload(&[("a.py", Some(2)), ("b.py", None)]), payload(&[("a.py", Some(1))]), payload(&[("a.pyb.py", Some(1))])] {
+        assert_eq!(
+            one.digest(),
+            payload(&[("b.py", None), ("a.py", Some(1))]).digest()
+        );
+        for other in [
+            payload(&[("a.py", Some(2)), ("b.py", None)]),
+            payload(&[("a.py", Some(1))]),
+            payload(&[("a.pyb.py", Some(1))]),
+        ] {
             assert_ne!(one.digest(), other.digest());
         }
     }
 
     #[test]
     fn every_difference_is_named() {
-        let before = payload(&[("a.py", Some(1)), ("b.py", Some(1)), ("c.py", None), ("d.py", Some(1))]);
-        let after = payload(&[("a.py", Some(2)), ("c.py", Some(1)), ("d.py", Some(1)), ("e.py", Some(1))]);
-        let words: Vec<_> = before.difference(&after).into_iter().map(|(path, change)| (path.to_string(), change.word())).collect();
-        let expected = [("a.py", "changed"), ("b.py", "vanished"), ("c.py", "appeared"), ("e.py", "appeared")];
+        let before = payload(&[
+            ("a.py", Some(1)),
+            ("b.py", Some(1)),
+            ("c.py", None),
+            ("d.py", Some(1)),
+        ]);
+        let after = payload(&[
+            ("a.py", Some(2)),
+            ("c.py", Some(1)),
+            ("d.py", Some(1)),
+            ("e.py", Some(1)),
+        ]);
+        let words: Vec<_> = before
+            .difference(&after)
+            .into_iter()
+            .map(|(path, change)| (path.to_string(), change.word()))
+            .collect();
+        let expected = [
+            ("a.py", "changed"),
+            ("b.py", "vanished"),
+            ("c.py", "appeared"),
+            ("e.py", "appeared"),
+        ];
         assert_eq!(words, expected.map(|(path, word)| (path.to_owned(), word)));
     }
 }

@@ -52,7 +52,10 @@ impl Repo {
     /// If there is a repository and neither libgit2 nor git opens it, or it is bare.
     pub fn for_hook(directory: &Path) -> Result<Option<Self>> {
         libgit2::set_up();
-        Self::from_attempt(directory, libgit2::without_owner_check(|| attempt(directory)))
+        Self::from_attempt(
+            directory,
+            libgit2::without_owner_check(|| attempt(directory)),
+        )
     }
 
     /// Opens the repository that `directory` lies in, as git does there: the variables of a hook
@@ -99,7 +102,11 @@ impl Repo {
     }
 
     fn from_libgit2(directory: &Path, repository: Repository) -> Result<Self> {
-        let root = match (env::var_os("GIT_WORK_TREE"), env::var_os("GIT_DIR"), repository.workdir()) {
+        let root = match (
+            env::var_os("GIT_WORK_TREE"),
+            env::var_os("GIT_DIR"),
+            repository.workdir(),
+        ) {
             (Some(root), ..) => directory.join(root),
             (None, _, Some(root)) => root.to_path_buf(),
             // With GIT_DIR alone the work tree is where one stands, unless there is none.
@@ -120,7 +127,9 @@ impl Repo {
     }
 
     fn from_git(directory: &Path, git: Git, layout: Layout) -> Result<Self> {
-        let Some(root) = layout.root else { return bare(&layout.git_dir) };
+        let Some(root) = layout.root else {
+            return bare(&layout.git_dir);
+        };
         Ok(Self {
             root: real(&root)?,
             common_dir: layout.common_dir,
@@ -130,6 +139,22 @@ impl Repo {
             answers: Answers::Command(git),
             index: OnceCell::new(),
         })
+    }
+
+    /// The repository that a directory outside the work tree lies in, if any: only to learn what is
+    /// tracked there. The variables of a hook do not count.
+    ///
+    /// # Errors
+    /// If there is a repository and neither libgit2 nor git opens it.
+    pub fn around(directory: &Path) -> Result<Option<Self>> {
+        let mut above = Some(directory);
+        while let Some(here) = above {
+            if here.join(".git").symlink_metadata().is_ok() {
+                return Self::nested(here).map(Some);
+            }
+            above = here.parent();
+        }
+        Ok(None)
     }
 
     /// Opens the repository whose root is `directory` (a submodule, a nested one) and no other.
@@ -143,7 +168,9 @@ impl Repo {
         let opened = libgit2::without_owner_check(|| Repository::open_ext(directory, flags, none));
         let mut repo = match opened {
             Ok(repository) => {
-                let root = repository.workdir().map_or_else(|| directory.to_path_buf(), Path::to_path_buf);
+                let root = repository
+                    .workdir()
+                    .map_or_else(|| directory.to_path_buf(), Path::to_path_buf);
                 let sha256 = repository.object_format() == git2::ObjectFormat::Sha256;
                 let git_dir = repository.path().to_path_buf();
                 Self {
@@ -159,7 +186,11 @@ impl Repo {
             Err(error) => {
                 let git = Git::apart(directory);
                 let layout = git.layout().with_context(|| {
-                    format!("the repository at {} cannot be opened ({})", directory.display(), error.message())
+                    format!(
+                        "the repository at {} cannot be opened ({})",
+                        directory.display(),
+                        error.message()
+                    )
                 })?;
                 let index_path = layout.git_dir.join("index");
                 let mut repo = Self::from_git(directory, git, layout)?;
@@ -225,9 +256,13 @@ impl Repo {
     /// A configured value, as text.
     pub fn config(&self, key: &str) -> Option<String> {
         match &self.answers {
-            Answers::Libgit2(repository) => {
-                repository.config().ok()?.snapshot().ok()?.get_string(key).ok()
-            }
+            Answers::Libgit2(repository) => repository
+                .config()
+                .ok()?
+                .snapshot()
+                .ok()?
+                .get_string(key)
+                .ok(),
             Answers::Command(git) => git.config(key),
         }
     }
@@ -235,7 +270,10 @@ impl Repo {
     /// A configured boolean; `default` where there is none.
     pub fn config_bool(&self, key: &str, default: bool) -> bool {
         self.config(key).map_or(default, |value| {
-            matches!(value.to_ascii_lowercase().as_str(), "true" | "yes" | "on" | "1" | "")
+            matches!(
+                value.to_ascii_lowercase().as_str(),
+                "true" | "yes" | "on" | "1" | ""
+            )
         })
     }
 
@@ -260,9 +298,13 @@ impl Repo {
     pub fn merge_base(&self, revision: &str) -> Result<String> {
         let commit = |name: &str| self.resolve(&format!("{name}^{{commit}}"));
         let base = commit(revision).with_context(|| {
-            format!("the base `{revision}` names no commit in {}: fetch it, or name another", self.root.display())
+            format!(
+                "the base `{revision}` names no commit in {}: fetch it, or name another",
+                self.root.display()
+            )
         })?;
-        let head = commit("HEAD").with_context(|| format!("{} has no commit yet", self.root.display()))?;
+        let head =
+            commit("HEAD").with_context(|| format!("{} has no commit yet", self.root.display()))?;
         let common = match &self.answers {
             Answers::Libgit2(repository) => {
                 let id = |hex: &str| git2::Oid::from_str_ext(hex, repository.object_format());
@@ -281,7 +323,9 @@ impl Repo {
     /// # Errors
     /// If the tree cannot be read.
     pub(super) fn head_files(&self) -> Result<Vec<BString>> {
-        let Some(head) = self.resolve("HEAD^{tree}") else { return Ok(Vec::new()) };
+        let Some(head) = self.resolve("HEAD^{tree}") else {
+            return Ok(Vec::new());
+        };
         match &self.answers {
             Answers::Libgit2(repository) => super::changes::files(repository, &head),
             Answers::Command(git) => git.files(&head),
@@ -314,7 +358,9 @@ impl Repo {
         let value = match &self.answers {
             Answers::Libgit2(repository) => {
                 let flags = git2::AttrCheckFlags::FILE_THEN_INDEX;
-                let value = repository.get_attr_bytes(path.to_path().ok()?, name, flags).ok()??;
+                let value = repository
+                    .get_attr_bytes(path.to_path().ok()?, name, flags)
+                    .ok()??;
                 match git2::AttrValue::always_bytes(Some(value)) {
                     git2::AttrValue::True => "set".to_owned(),
                     git2::AttrValue::False => "unset".to_owned(),
@@ -352,18 +398,26 @@ fn attempt(directory: &Path) -> Result<Repository, Refusal> {
         Repository::open_ext(directory, git2::RepositoryOpenFlags::FROM_ENV, none)
     };
     opened.map_err(|error| match (error.code(), error.class()) {
-        (ErrorCode::NotFound, ErrorClass::Repository) if env::var_os("GIT_DIR").is_none() => Refusal::Absent,
+        (ErrorCode::NotFound, ErrorClass::Repository) if env::var_os("GIT_DIR").is_none() => {
+            Refusal::Absent
+        }
         (ErrorCode::Owner, _) => Refusal::Owner(error),
         _ => Refusal::Unknown(error),
     })
 }
 
 fn configured_bare(repository: &Repository) -> bool {
-    repository.config().and_then(|config| config.get_bool("core.bare")).unwrap_or(false)
+    repository
+        .config()
+        .and_then(|config| config.get_bool("core.bare"))
+        .unwrap_or(false)
 }
 
 fn bare<T>(git_dir: &Path) -> Result<T> {
-    bail!("{} is a bare repository: there is no work tree with bytecode in it", git_dir.display())
+    bail!(
+        "{} is a bare repository: there is no work tree with bytecode in it",
+        git_dir.display()
+    )
 }
 
 fn index_path(directory: &Path, git_dir: &Path) -> PathBuf {
@@ -378,6 +432,10 @@ fn absolute(directory: &Path, path: &Path) -> PathBuf {
 }
 
 fn real(path: &Path) -> Result<PathBuf> {
-    path.canonicalize()
-        .with_context(|| format!("the work tree {} cannot be found: does it still exist?", path.display()))
+    path.canonicalize().with_context(|| {
+        format!(
+            "the work tree {} cannot be found: does it still exist?",
+            path.display()
+        )
+    })
 }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -25,6 +25,14 @@ impl Tracked {
         Self::default()
     }
 
+    /// Nothing can say what is tracked.
+    pub fn unknown() -> Self {
+        Self {
+            unknown: true,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn of(repo: &Repo) -> Self {
         let mut tracked = Self::default();
         // The index of a partial commit holds less than the repository's own.
@@ -42,7 +50,12 @@ impl Tracked {
         }
         if !whole || tracked.indexes.iter().any(|index| !index.folded.is_empty()) {
             match repo.head_files() {
-                Ok(files) => tracked.head = files.into_iter().filter(|path| may_be_bytecode(path)).collect(),
+                Ok(files) => {
+                    tracked.head = files
+                        .into_iter()
+                        .filter(|path| may_be_bytecode(path))
+                        .collect()
+                }
                 Err(_) => tracked.unknown = true,
             }
         }
@@ -54,13 +67,15 @@ impl Tracked {
     pub fn nested(directory: &Path) -> Self {
         match Repo::nested(directory) {
             Ok(repo) => Self::of(&repo),
-            Err(_) => Self { unknown: true, ..Self::default() },
+            Err(_) => Self::unknown(),
         }
     }
 
     /// Whether the file is tracked.
     pub fn contains(&self, path: &BStr) -> bool {
-        self.unknown || self.indexes.iter().any(|index| index.tracks(path)) || self.head.contains(path)
+        self.unknown
+            || self.indexes.iter().any(|index| index.tracks(path))
+            || self.head.contains(path)
     }
 
     /// Whether nothing can say what is tracked.
@@ -82,17 +97,4 @@ impl Tracked {
 /// Whether a file could ever be taken for bytecode; only those are remembered of HEAD.
 fn may_be_bytecode(path: &[u8]) -> bool {
     path.find(b".pyc").is_some() || path.ends_with(b".pyo") || path.find(b"__pycache__").is_some()
-}
-
-/// The root of the repository that a path lies in, below `root`, by the `.git` beside it.
-pub fn owner_of(root: &Path, relative: &BStr) -> Option<PathBuf> {
-    let mut end = relative.len();
-    while let Some(slash) = relative[..end].rfind_byte(b'/') {
-        end = slash;
-        let directory = root.join(relative[..end].to_path().ok()?);
-        if directory.join(".git").symlink_metadata().is_ok() {
-            return Some(directory);
-        }
-    }
-    None
 }

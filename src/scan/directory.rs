@@ -1,0 +1,357 @@
+//! One directory: its sources paired with the entries in its `__pycache__` and beside them.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::{Action, Entry, Untouchable};
+use crate::bytecode::{
+    EntryFacts, EntryName, Evidence, Kind, Listing, Reason, SourceFacts, State, Verdict, judge,
+    parse_beside, parse_in_pycache, timeline,
+};
+use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time, resolve};
+
+/// An entry is read whole up to this many bytes, a source likewise.
+const LARGEST: u64 = 256 << 20;
+
+/// Names and types of a directory's content, sorted by name.
+#[derive(Debug, Default)]
+pub struct Names {
+    arena: Vec<u8>,
+    spans: Vec<(usize, usize, FileType)>,
+}
+
+impl Names {
+    /// Lists a directory.
+    pub fn of(directory: &Dir, buffer: &mut DirBuffer) -> io::Result<Self> {
+        let mut names = Self::default();
+        directory.list(buffer, |name, file_type| {
+            let start = names.arena.len();
+            names.arena.extend_from_slice(name);
+            names.spans.push((start, names.arena.len(), file_type));
+        })?;
+        for span in &mut names.spans {
+            // Some file systems do not tell the type in a listing.
+            if span.2 == FileType::Unknown {
+                let stat = directory.lstat(&names.arena[span.0..span.1]);
+                span.2 = stat.map_or(FileType::Unknown, |stat| stat.file_type());
+            }
+        }
+        let arena = &names.arena;
+        names
+            .spans
+            .sort_unstable_by(|one, other| arena[one.0..one.1].cmp(&arena[other.0..other.1]));
+        Ok(names)
+    }
+
+    /// Every name with its type.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
+        self.spans
+            .iter()
+            .map(|&(start, end, file_type)| (&self.arena[start..end], file_type))
+    }
+
+    /// The type of what is called `name`.
+    pub fn find(&self, name: &[u8]) -> Option<FileType> {
+        let at = self.position(name)?;
+        Some(self.spans[at].2)
+    }
+
+    fn position(&self, name: &[u8]) -> Option<usize> {
+        self.spans
+            .binary_search_by(|&(start, end, _)| self.arena[start..end].cmp(name))
+            .ok()
+    }
+}
+
+/// Whether something of this type can be a source or an entry.
+pub fn is_file(file_type: FileType) -> bool {
+    matches!(file_type, FileType::RegularFile | FileType::Symlink)
+}
+
+/// A directory of sources.
+pub struct Place<'p> {
+    /// Absolute path of the root of its tree.
+    pub root: &'p Path,
+    /// Its path relative to that root.
+    pub path: &'p BStr,
+    /// Its handle.
+    pub directory: &'p Dir,
+    /// What is in it.
+    pub names: &'p Names,
+    /// The latest ctime of the symlinks passed on the way to the directory itself.
+    pub links: Option<Time>,
+    lstats: RefCell<Vec<Option<Option<Stat>>>>,
+    touched: Cell<Option<Time>>,
+}
+
+impl<'p> Place<'p> {
+    /// A directory with nothing looked at yet.
+    pub fn new(root: &'p Path, path: &'p BStr, directory: &'p Dir, names: &'p Names) -> Self {
+        let lstats = RefCell::new(vec![None; names.spans.len()]);
+        Self {
+            root,
+            path,
+            directory,
+            names,
+            links: None,
+            lstats,
+            touched: Cell::new(None),
+        }
+    }
+
+    /// The files and symlinks that can be sources.
+    pub fn listing(&self) -> Listing<'p> {
+        let names: &'p Names = self.names;
+        Listing::new(
+            names
+                .iter()
+                .filter(|(_, file_type)| is_file(*file_type))
+                .map(|(name, _)| name)
+                .collect(),
+        )
+    }
+
+    /// `lstat` of a name, asked for once.
+    pub fn lstat(&self, name: &[u8]) -> Option<Stat> {
+        let at = self.names.position(name)?;
+        if let Some(known) = self.lstats.borrow()[at] {
+            return known;
+        }
+        let stat = self.directory.lstat(name).ok();
+        self.lstats.borrow_mut()[at] = Some(stat);
+        stat
+    }
+
+    /// The stats the rule needs of a source; `None` if it is no regular file in the end.
+    pub fn facts(&self, name: &[u8]) -> Option<SourceFacts> {
+        let lstat = self.lstat(name)?;
+        if lstat.file_type() != FileType::Symlink {
+            return lstat.is_file().then_some(SourceFacts {
+                stat: lstat,
+                links_touched: self.links,
+            });
+        }
+        let stat = self.directory.stat(name).ok().filter(Stat::is_file)?;
+        let passed = resolve(&self.absolute(name)).ok()?.links_touched;
+        Some(SourceFacts {
+            stat,
+            links_touched: passed.max(self.links),
+        })
+    }
+
+    /// The absolute path of a name in it.
+    pub fn absolute(&self, name: &[u8]) -> PathBuf {
+        self.root
+            .join(self.path.to_path_lossy())
+            .join(std::ffi::OsStr::from_bytes(name))
+    }
+
+    /// Path of a name relative to the root.
+    pub fn relative(&self, name: &[u8]) -> BString {
+        join(self.path, name)
+    }
+
+    /// The latest ctime of the directories above a source, the root included.
+    fn touched(&self) -> Time {
+        if let Some(known) = self.touched.get() {
+            return known;
+        }
+        let mut latest = Time::default();
+        let mut path = self.root.join(self.path.to_path_lossy());
+        loop {
+            if let Ok(stat) = Stat::of(&path) {
+                latest = latest.max(stat.ctime);
+            }
+            if path == self.root || !path.pop() {
+                break;
+            }
+        }
+        self.touched.set(Some(latest));
+        latest
+    }
+}
+
+/// `directory/name`, or `name` in the root.
+pub fn join(directory: &BStr, name: &[u8]) -> BString {
+    let mut path = BString::from(Vec::with_capacity(directory.len() + 1 + name.len()));
+    if !directory.is_empty() {
+        path.extend_from_slice(directory);
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
+}
+
+/// Where entries lie: a `__pycache__`, a directory of a prefix, or beside their sources.
+pub struct Cache<'c> {
+    /// Which tree.
+    pub tree: usize,
+    /// Path relative to that tree.
+    pub path: &'c BStr,
+    /// Handle.
+    pub directory: &'c Dir,
+    /// Which repository.
+    pub realm: usize,
+    /// Whether it is reached through a symlink.
+    pub symlinked: bool,
+}
+
+/// Looks at one entry and one source only when the verdict asks.
+struct Look<'l> {
+    place: &'l Place<'l>,
+    cache: &'l Dir,
+    entry: &'l [u8],
+    source: &'l [u8],
+}
+
+fn whole(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    if bytes.len() as u64 >= LARGEST {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "larger than 256 MiB",
+        ));
+    }
+    Ok(bytes)
+}
+
+impl Evidence for Look<'_> {
+    fn head(&mut self) -> io::Result<Vec<u8>> {
+        self.cache.read(self.entry, 16)
+    }
+
+    fn entry(&mut self) -> io::Result<Vec<u8>> {
+        whole(self.cache.read(self.entry, LARGEST)?)
+    }
+
+    fn source(&mut self) -> io::Result<Vec<u8>> {
+        whole(self.place.directory.read(self.source, LARGEST)?)
+    }
+
+    fn present_paths(&mut self) -> Vec<Vec<u8>> {
+        let reached = self.place.absolute(self.source);
+        let mut paths = vec![reached.as_os_str().as_bytes().to_vec()];
+        if let Ok(resolved) = resolve(&reached) {
+            paths.push(resolved.path.as_os_str().as_bytes().to_vec());
+        }
+        paths.extend(super::walk::other_way(self.place.root).map(|root| {
+            let other = root.join(self.place.path.to_path_lossy());
+            other
+                .join(std::ffi::OsStr::from_bytes(self.source))
+                .as_os_str()
+                .as_bytes()
+                .to_vec()
+        }));
+        paths
+    }
+
+    fn place_touched(&mut self) -> Time {
+        self.place.touched()
+    }
+}
+
+/// Judges the file `name` in `cache` against the sources in `place`; `None` for what is no entry
+/// (a directory, a FIFO, something that has vanished).
+pub fn judge_entry(
+    place: &Place<'_>,
+    listing: &Listing<'_>,
+    cache: &Cache<'_>,
+    parsed: &EntryName<'_>,
+    name: &[u8],
+    read_header: bool,
+) -> Option<Entry> {
+    let lstat = cache.directory.lstat(name).ok()?;
+    let mut facts = EntryFacts { lstat, stat: None };
+    let mut broken = false;
+    match lstat.file_type() {
+        FileType::RegularFile => {}
+        FileType::Symlink => match cache.directory.stat(name) {
+            Ok(stat) if stat.is_file() => facts.stat = Some(stat),
+            Ok(_) => return None,
+            Err(_) => broken = true,
+        },
+        _ => return None,
+    }
+    let mut verdict: Option<(Verdict, &[u8], Time)> = None;
+    for source in parsed.sources(listing) {
+        let Some(source_facts) = place.facts(source) else {
+            continue;
+        };
+        let mut look = Look {
+            place,
+            cache: cache.directory,
+            entry: name,
+            source,
+        };
+        let judged = if broken {
+            // Nothing to load behind the link.
+            Verdict {
+                state: State::Rejected,
+                reason: Reason::Mismatch(crate::bytecode::Mismatch::Garbage),
+            }
+        } else {
+            judge(parsed, &facts, &source_facts, &mut look, read_header)
+        };
+        let written = timeline(parsed, &facts, &source_facts).written;
+        verdict = Some(match verdict {
+            Some(known) if known.0.state >= judged.state => known,
+            _ => (judged, source, written),
+        });
+    }
+    let (verdict, source, written) = match verdict {
+        Some((verdict, source, written)) => (verdict, Some(source), written),
+        None => (Verdict::orphan(), None, lstat.mtime.min(lstat.ctime)),
+    };
+    // An entry that has vanished since is nobody's trouble.
+    if matches!(verdict.reason, Reason::Unreadable { .. }) && cache.directory.lstat(name).is_err() {
+        return None;
+    }
+    Some(Entry {
+        tree: cache.tree,
+        path: join(cache.path, name),
+        source: source.map(|source| place.relative(source)),
+        tag: parsed.tag.into(),
+        kind: parsed.kind,
+        state: verdict.state,
+        reason: verdict.reason,
+        untouchable: cache.symlinked.then_some(Untouchable::Symlinked),
+        payload: false,
+        due: false,
+        action: Action::Kept,
+        realm: cache.realm,
+        written,
+    })
+}
+
+/// The entries in a cache directory: names that parse.
+pub fn entries_in(names: &Names) -> impl Iterator<Item = (&[u8], EntryName<'_>)> {
+    names
+        .iter()
+        .filter(|(_, file_type)| is_file(*file_type))
+        .filter_map(|(name, _)| Some((name, parse_in_pycache(name)?)))
+}
+
+/// The entries beside their sources: only where the source is there, or named in `gone`.
+pub fn entries_beside<'n>(
+    names: &'n Names,
+    gone: &'n dyn Fn(&[u8]) -> bool,
+) -> impl Iterator<Item = (&'n [u8], EntryName<'n>)> {
+    names
+        .iter()
+        .filter(|(name, file_type)| {
+            is_file(*file_type) && (name.ends_with(b".pyc") || name.ends_with(b".pyo"))
+        })
+        .filter_map(|(name, _)| Some((name, parse_beside(name)?)))
+        .filter(move |(_, parsed)| {
+            let source = [parsed.stem, b".py"].concat();
+            names.find(&source).is_some_and(is_file) || gone(&source)
+        })
+}
+
+/// Whether a file is machine code that numba built.
+pub fn is_companion(entry: &Entry) -> bool {
+    entry.kind == Kind::Companion
+}

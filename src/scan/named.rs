@@ -1,0 +1,309 @@
+//! The entries of sources that an event or a user names: only their directories are looked at.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use bstr::{BStr, BString, ByteSlice};
+
+use super::directory::{
+    Cache, Names, Place, entries_beside, entries_in, is_companion, join, judge_entry,
+};
+use super::realm::Owner;
+use super::walk::{Found, finish, other_way};
+use super::{Entry, Options, Scan, Tree, TreeKind};
+use crate::bytecode::{EntryName, Listing, State};
+use crate::fsys::{Dir, DirBuffer, FileType};
+use crate::worktree::payload::Payload;
+
+/// A source whose entries are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Path relative to the root.
+    pub path: BString,
+    /// Whether its entries are purged; else they are judged.
+    pub purge: bool,
+    /// Whether it is known to be gone: its left-over entries are purged.
+    pub gone: bool,
+    /// Whether `mod.pyc` beside a source that is gone may go too.
+    pub beside: bool,
+}
+
+/// The wanted sources of one directory, by file name.
+type InDirectory<'w> = BTreeMap<&'w BStr, &'w Wanted>;
+
+/// Judges the entries of the sources that are wanted.
+///
+/// # Errors
+/// If the root cannot be opened. What fails below is a [`super::Trouble`].
+pub fn sources(options: &Options<'_>, wanted: &[Wanted]) -> Result<Scan> {
+    let mut found = Found {
+        trees: vec![Tree {
+            root: options.root.to_path_buf(),
+            kind: TreeKind::Work,
+        }],
+        ..Found::default()
+    };
+    let mut ghosts: Vec<BString> = Vec::new();
+    if !wanted.is_empty() {
+        let given = found.realms.add(Owner::Given);
+        let root = Dir::open(options.root)
+            .with_context(|| format!("cannot open the directory {}", options.root.display()))?;
+        let mut buffer = DirBuffer::default();
+        let mut directories: BTreeMap<&BStr, InDirectory<'_>> = BTreeMap::new();
+        for source in wanted
+            .iter()
+            .filter(|source| !options.exclude.path(source.path.as_bstr()))
+        {
+            let slash = source.path.rfind_byte(b'/');
+            let (directory, name) = match slash {
+                Some(slash) => (
+                    source.path[..slash].as_bstr(),
+                    source.path[slash + 1..].as_bstr(),
+                ),
+                None => (BStr::new(""), source.path.as_bstr()),
+            };
+            directories
+                .entry(directory)
+                .or_default()
+                .insert(name, source);
+        }
+        let mut realms: BTreeMap<BString, usize> = BTreeMap::new();
+        for (&path, sources) in &directories {
+            let realm = realm_of(options, &found, &mut realms, path, given);
+            in_work_tree(
+                options,
+                &root,
+                path,
+                realm,
+                sources,
+                &mut buffer,
+                &mut found,
+            );
+            if sources.values().any(|source| source.gone) {
+                ghosts.extend(above(path));
+            }
+        }
+        for prefix in options.prefixes {
+            in_prefix(options, prefix, &directories, &mut buffer, &mut found);
+        }
+    }
+    ghosts.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+    ghosts.dedup();
+    Ok(finish(options, found, ghosts, Payload::default()))
+}
+
+/// A directory and all above it but the root, where it or one of them may have become a ghost.
+fn above(path: &BStr) -> impl Iterator<Item = BString> + '_ {
+    let parents = path.find_iter("/").map(|slash| path[..slash].into());
+    parents.chain((!path.is_empty()).then(|| path.to_owned()))
+}
+
+/// The repository a directory lies in: the given one, or one nested in it.
+fn realm_of(
+    options: &Options<'_>,
+    found: &Found,
+    realms: &mut BTreeMap<BString, usize>,
+    path: &BStr,
+    given: usize,
+) -> usize {
+    let mut directories: Vec<BString> = above(path).collect();
+    directories.reverse();
+    for directory in directories {
+        if let Some(&known) = realms.get(&directory) {
+            return known;
+        }
+        let absolute = options.root.join(directory.to_path_lossy());
+        if absolute.join(".git").symlink_metadata().is_ok() {
+            let number = found.realms.add(Owner::Nested(absolute));
+            realms.insert(directory, number);
+            return number;
+        }
+    }
+    given
+}
+
+/// Which of the wanted sources an entry belongs to.
+fn belonging<'w>(parsed: &EntryName<'_>, sources: &InDirectory<'w>) -> Vec<&'w Wanted> {
+    let listing = Listing::new(sources.keys().map(|name| name.as_bytes()).collect());
+    parsed
+        .sources(&listing)
+        .into_iter()
+        .filter_map(|name| sources.get(name.as_bstr()).copied())
+        .collect()
+}
+
+fn in_work_tree(
+    options: &Options<'_>,
+    root: &Dir,
+    path: &BStr,
+    realm: usize,
+    sources: &InDirectory<'_>,
+    buffer: &mut DirBuffer,
+    found: &mut Found,
+) {
+    let opened = root
+        .open_below(path)
+        .and_then(|directory| Ok((Names::of(&directory, buffer)?, directory)));
+    let (names, directory) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            return found.trouble(
+                options.root.join(path.to_path_lossy()),
+                "reading the directory",
+                error,
+            );
+        }
+    };
+    let place = Place::new(options.root, path, &directory, &names);
+    let listing = place.listing();
+    let gone_beside = |name: &[u8]| {
+        sources
+            .get(name.as_bstr())
+            .is_some_and(|source| source.gone && source.beside)
+    };
+    for (name, parsed) in entries_beside(&names, &gone_beside) {
+        let cache = Cache {
+            tree: 0,
+            path,
+            directory: &directory,
+            realm,
+            symlinked: false,
+        };
+        note(
+            options, &place, &listing, &cache, &parsed, name, sources, found,
+        );
+    }
+    let Some(file_type) = names.find(b"__pycache__") else {
+        return;
+    };
+    let symlinked = file_type == FileType::Symlink;
+    let opened = match file_type {
+        FileType::Symlink => directory.open_followed(b"__pycache__"),
+        FileType::Directory => directory.open_child(b"__pycache__"),
+        _ => return,
+    };
+    let cache_path = join(path, b"__pycache__");
+    match opened.and_then(|cache| Ok((Names::of(&cache, buffer)?, cache))) {
+        Err(error) => found.trouble(
+            options.root.join(cache_path.to_path_lossy()),
+            "reading the directory",
+            error,
+        ),
+        Ok((entries, directory)) => {
+            let cache = Cache {
+                tree: 0,
+                path: cache_path.as_bstr(),
+                directory: &directory,
+                realm,
+                symlinked,
+            };
+            for (name, parsed) in entries_in(&entries) {
+                note(
+                    options, &place, &listing, &cache, &parsed, name, sources, found,
+                );
+            }
+        }
+    }
+}
+
+/// Judges an entry if one of the wanted sources owns it, and says whether it is due.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one entry with all that surrounds it"
+)]
+fn note(
+    options: &Options<'_>,
+    place: &Place<'_>,
+    listing: &Listing<'_>,
+    cache: &Cache<'_>,
+    parsed: &EntryName<'_>,
+    name: &[u8],
+    sources: &InDirectory<'_>,
+    found: &mut Found,
+) {
+    let owners = belonging(parsed, sources);
+    if owners.is_empty() {
+        return;
+    }
+    let Some(mut entry) = judge_entry(
+        place,
+        listing,
+        cache,
+        parsed,
+        name,
+        options.read_every_header,
+    ) else {
+        return;
+    };
+    entry.due = is_due(&entry, &owners);
+    found.counts.add(entry.state);
+    if entry.due
+        || options.keep_all
+        || is_companion(&entry)
+        || !matches!(entry.state, State::Settled | State::Rejected)
+    {
+        found.entries.push(entry);
+    }
+}
+
+fn is_due(entry: &Entry, owners: &[&Wanted]) -> bool {
+    if entry.state == State::Orphan {
+        return owners.iter().any(|owner| owner.gone || owner.purge);
+    }
+    entry.state >= State::Racy || owners.iter().any(|owner| owner.purge)
+}
+
+fn in_prefix(
+    options: &Options<'_>,
+    prefix: &std::path::Path,
+    directories: &BTreeMap<&BStr, InDirectory<'_>>,
+    buffer: &mut DirBuffer,
+    found: &mut Found,
+) {
+    let Some(tree) = super::prefix::open(options, prefix, found) else {
+        return;
+    };
+    let roots: Vec<PathBuf> = std::iter::once(options.root.to_path_buf())
+        .chain(other_way(options.root))
+        .collect();
+    for root in &roots {
+        for (&path, sources) in directories {
+            let absolute = root.join(path.to_path_lossy());
+            let inside: BString = absolute
+                .as_os_str()
+                .as_bytes()
+                .trim_start_with(|c| c == '/')
+                .into();
+            let Ok(directory) = tree.handle.open_below(&inside) else {
+                continue;
+            };
+            let Ok(names) = Names::of(&directory, buffer) else {
+                continue;
+            };
+            let first = found.entries.len();
+            super::prefix::judge_directory(
+                options,
+                &tree,
+                inside.as_bstr(),
+                &directory,
+                &names,
+                buffer,
+                &mut |entry| {
+                    let (_, name) = entry.split();
+                    crate::bytecode::parse_in_pycache(name)
+                        .is_some_and(|parsed| !belonging(&parsed, sources).is_empty())
+                },
+                found,
+            );
+            for entry in &mut found.entries[first..] {
+                let (_, name) = entry.split();
+                let owners = crate::bytecode::parse_in_pycache(name)
+                    .map(|parsed| belonging(&parsed, sources))
+                    .unwrap_or_default();
+                entry.due = is_due(entry, &owners);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Prefix trees: `PREFIX/<absolute directory of the source>/mod.cpython-311.pyc`.
+//!
+//! The whole prefix is walked, since a directory in it can lead into the work tree by a symlink;
+//! only entries whose source resolves into the work tree are judged.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use bstr::{BStr, BString, ByteSlice};
+
+use super::directory::{Cache, Names, Place, entries_in, is_companion, join, judge_entry};
+use super::realm::Owner;
+use super::walk::Found;
+use super::{Options, Tree, TreeKind};
+use crate::bytecode::State;
+use crate::fsys::{Dir, DirBuffer, FileType, Resolved, Time, resolve};
+use crate::worktree::payload::Payload;
+
+/// Walks the prefix trees.
+pub fn walk(options: &Options<'_>, payload: &Payload, found: &mut Found) -> Result<()> {
+    for prefix in options.prefixes {
+        let Some(tree) = open(options, prefix, found) else {
+            continue;
+        };
+        let mut buffer = DirBuffer::default();
+        let mut waiting = vec![BString::default()];
+        while let Some(path) = waiting.pop() {
+            let listed = tree
+                .handle
+                .open_below(&path)
+                .and_then(|directory| Ok((Names::of(&directory, &mut buffer)?, directory)));
+            let (names, directory) = match listed {
+                Ok(listed) => listed,
+                Err(error) => {
+                    found.trouble(
+                        prefix.join(path.to_path_lossy()),
+                        "reading the directory",
+                        error,
+                    );
+                    continue;
+                }
+            };
+            let below = names
+                .iter()
+                .filter(|(name, file_type)| *file_type == FileType::Directory && *name != b".git");
+            waiting.extend(below.map(|(name, _)| join(path.as_bstr(), name)));
+            if entries_in(&names).next().is_some() {
+                judge_directory(
+                    options,
+                    &tree,
+                    path.as_bstr(),
+                    &directory,
+                    &names,
+                    &mut buffer,
+                    &mut |entry| {
+                        let wanted = entry
+                            .source
+                            .as_ref()
+                            .is_some_and(|source| payload.sources.contains_key(source));
+                        wanted
+                            || options.keep_all
+                            || is_companion(entry)
+                            || !matches!(entry.state, State::Settled | State::Rejected)
+                    },
+                    found,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An open prefix.
+pub struct Prefix {
+    number: usize,
+    realm: usize,
+    /// Its handle.
+    pub handle: Dir,
+}
+
+/// Opens a prefix and adds it to the trees. One that does not exist holds nothing; one inside a
+/// `.git` is not ours to touch.
+pub fn open(options: &Options<'_>, prefix: &Path, found: &mut Found) -> Option<Prefix> {
+    if prefix.components().any(|part| part.as_os_str() == ".git") {
+        return None;
+    }
+    let handle = match Dir::open(prefix) {
+        Ok(handle) => handle,
+        Err(error) => {
+            found.trouble(prefix.to_path_buf(), "opening the bytecode prefix", error);
+            return None;
+        }
+    };
+    let number = found.trees.len();
+    found.trees.push(Tree {
+        root: prefix.to_path_buf(),
+        kind: TreeKind::Prefix,
+    });
+    let real = prefix
+        .canonicalize()
+        .unwrap_or_else(|_| prefix.to_path_buf());
+    let owner = if real.starts_with(options.root) {
+        Owner::Given
+    } else {
+        Owner::Around(real)
+    };
+    Some(Prefix {
+        number,
+        realm: found.realms.add(owner),
+        handle,
+    })
+}
+
+/// Judges the entries of one directory of a prefix, if its sources lie in the work tree. `keep`
+/// tells which to list.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of one directory, all of them at hand where it is called"
+)]
+pub fn judge_directory(
+    options: &Options<'_>,
+    prefix: &Prefix,
+    path: &BStr,
+    directory: &Dir,
+    names: &Names,
+    buffer: &mut DirBuffer,
+    keep: &mut dyn FnMut(&super::Entry) -> bool,
+    found: &mut Found,
+) {
+    let Some((source_directory, links)) = sources_of(options.root, path) else {
+        return;
+    };
+    if options
+        .exclude
+        .path(join(source_directory.as_bstr(), b"x").as_bstr())
+    {
+        return;
+    }
+    let opened = Dir::open(options.root).and_then(|root| root.open_below(&source_directory));
+    let opened = opened.and_then(|sources| Ok((Names::of(&sources, buffer)?, sources)));
+    let none = Names::default();
+    let (source_names, sources) = match &opened {
+        Ok((names, sources)) => (names, sources),
+        // The sources' directory is gone: every entry is an orphan.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (&none, directory),
+        Err(_) => return,
+    };
+    let mut place = Place::new(
+        options.root,
+        source_directory.as_bstr(),
+        sources,
+        source_names,
+    );
+    place.links = links;
+    let listing = place.listing();
+    let cache = Cache {
+        tree: prefix.number,
+        path,
+        directory,
+        realm: prefix.realm,
+        symlinked: false,
+    };
+    for (name, parsed) in entries_in(names) {
+        let Some(entry) = judge_entry(
+            &place,
+            &listing,
+            &cache,
+            &parsed,
+            name,
+            options.read_every_header,
+        ) else {
+            continue;
+        };
+        found.counts.add(entry.state);
+        if keep(&entry) {
+            found.entries.push(entry);
+        }
+    }
+}
+
+/// The directory of the work tree that a directory of a prefix holds entries for, and the latest
+/// ctime of the symlinks on the way to it.
+fn sources_of(root: &Path, path: &BStr) -> Option<(BString, Option<Time>)> {
+    let absolute = PathBuf::from("/").join(path.to_path_lossy());
+    let mut above = absolute.as_path();
+    let mut missing: Vec<&std::ffi::OsStr> = Vec::new();
+    // Where the directory itself is gone, what is left of the way to it decides.
+    let Resolved {
+        path: mut real,
+        links_touched,
+    } = loop {
+        match resolve(above) {
+            Ok(resolved) => break resolved,
+            Err(_) => {
+                missing.push(above.file_name()?);
+                above = above.parent()?;
+            }
+        }
+    };
+    real.extend(missing.iter().rev());
+    let relative = real.strip_prefix(root).ok()?;
+    Some((relative.as_os_str().as_bytes().into(), links_touched))
+}

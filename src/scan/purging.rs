@@ -1,0 +1,116 @@
+//! Has the due entries of a scan removed, and notes what became of them.
+
+use std::collections::BTreeSet;
+
+use bstr::{BStr, BString};
+
+use super::{Action, Scan, TreeKind};
+use crate::bytecode::Kind;
+use crate::fsys::{Dir, DirBuffer, FileType};
+use crate::purge::{self, Target};
+
+impl Scan {
+    /// Purges the due entries and removes the ghosts; a dry run only says what would be. Sets each
+    /// entry's action, the counts, and the list of ghosts: those removed, or that would be.
+    ///
+    /// Machine code built from an entry goes before the entry itself, so that it never outlives it.
+    pub fn purge(&mut self, dry_run: bool) {
+        let mut order: Vec<usize> = (0..self.entries.len())
+            .filter(|&at| self.entries[at].due)
+            .collect();
+        order.sort_by_key(|&at| {
+            let entry = &self.entries[at];
+            (
+                entry.tree,
+                entry.split().0.to_owned(),
+                entry.kind != Kind::Companion,
+            )
+        });
+        let mut touched: BTreeSet<BString> = BTreeSet::new();
+        if dry_run {
+            for &at in &order {
+                touched.insert(self.entries[at].split().0.to_owned());
+                self.entries[at].action = Action::WouldPurge;
+            }
+        } else {
+            let targets: Vec<Target<'_>> = order.iter().map(|&at| self.target(at)).collect();
+            for (&at, outcome) in order.iter().zip(purge::entries(&targets)) {
+                let entry = &mut self.entries[at];
+                entry.action = match outcome {
+                    Ok(()) => {
+                        self.counts.purged += 1;
+                        if entry.tree == 0 {
+                            touched.insert(entry.split().0.to_owned());
+                        }
+                        Action::Purged
+                    }
+                    Err(why) => {
+                        self.counts.failed += 1;
+                        Action::Failed(why)
+                    }
+                };
+            }
+        }
+        let ghosts = std::mem::take(&mut self.ghosts);
+        self.ghosts = ghosts
+            .into_iter()
+            .filter(|ghost| {
+                touched
+                    .iter()
+                    .any(|directory| is_below(directory.as_ref(), ghost))
+            })
+            .filter(|ghost| {
+                if dry_run {
+                    self.would_be_empty(ghost)
+                } else {
+                    purge::ghost(&self.trees[0].root, ghost.as_ref())
+                }
+            })
+            .collect();
+    }
+
+    fn target(&self, at: usize) -> Target<'_> {
+        let entry = &self.entries[at];
+        let tree = &self.trees[entry.tree];
+        let (directory, name) = entry.split();
+        Target {
+            root: &tree.root,
+            prefix: tree.kind == TreeKind::Prefix,
+            directory,
+            name,
+        }
+    }
+
+    /// Whether a dry run's ghost would be one: everything in it would be purged.
+    fn would_be_empty(&self, ghost: &BString) -> bool {
+        let due: BTreeSet<&BString> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.due && entry.tree == 0)
+            .map(|entry| &entry.path)
+            .collect();
+        let mut waiting = vec![ghost.clone()];
+        let mut buffer = DirBuffer::default();
+        while let Some(path) = waiting.pop() {
+            let opened = Dir::open(&self.trees[0].root).and_then(|root| root.open_below(&path));
+            let Ok(directory) = opened else { return false };
+            let mut only_due = true;
+            let listed = directory.list(&mut buffer, |name, file_type| {
+                let below: BString = [path.as_slice(), b"/", name].concat().into();
+                match file_type {
+                    FileType::Directory => waiting.push(below),
+                    _ => only_due &= due.contains(&below),
+                }
+            });
+            if listed.is_err() || !only_due {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+fn is_below(path: &BStr, directory: &BString) -> bool {
+    path.strip_prefix(directory.as_slice())
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}

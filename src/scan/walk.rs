@@ -1,0 +1,658 @@
+//! The walk: one queue of directories, worked off by as many threads as there are cores.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, Result};
+use bstr::{BStr, BString, ByteSlice};
+
+use super::directory::{
+    Cache, Names, Place, entries_beside, entries_in, is_companion, is_file, join, judge_entry,
+};
+use super::ghosts::{Hollow, ghosts};
+use super::realm::{Compare, Owner, Realm, Realms};
+use super::{Counts, Entry, Options, Scan, Tree, TreeKind, Trouble};
+use crate::bytecode::{Reason, State};
+use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time};
+use crate::worktree::payload::{Candidate, Payload};
+
+/// So many directories must wait before threads are worth their start.
+const WORTH_THREADS: usize = 24;
+
+/// What a scan has gathered so far.
+#[derive(Default)]
+pub struct Found {
+    pub entries: Vec<Entry>,
+    pub hollow: Vec<Hollow>,
+    pub troubles: Vec<Trouble>,
+    pub counts: Counts,
+    pub candidates: Vec<Candidate>,
+    /// The latest ctime of a source.
+    pub newest: Time,
+    pub trees: Vec<Tree>,
+    pub realms: Realms,
+}
+
+impl Found {
+    fn merge(&mut self, other: Self) {
+        self.entries.extend(other.entries);
+        self.hollow.extend(other.hollow);
+        self.troubles.extend(other.troubles);
+        self.counts.merge(other.counts);
+        self.candidates.extend(other.candidates);
+        self.newest = self.newest.max(other.newest);
+    }
+
+    /// Notes a failure, unless the thing has merely vanished or become a symlink in the meantime.
+    pub fn trouble(&mut self, path: PathBuf, doing: &'static str, error: io::Error) {
+        let raced = [rustix::io::Errno::LOOP, rustix::io::Errno::NOTDIR]
+            .map(rustix::io::Errno::raw_os_error);
+        if error.kind() != io::ErrorKind::NotFound
+            && !raced.contains(&error.raw_os_error().unwrap_or(0))
+        {
+            self.troubles.push(Trouble { path, doing, error });
+        }
+    }
+}
+
+/// Where in a virtual environment a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Venv {
+    /// In none.
+    Outside,
+    /// In one, but not on the way to its packages.
+    Inside,
+    /// `lib`, `lib64`, `Lib`.
+    Lib,
+    /// `lib/python3.11` and its like.
+    Python,
+}
+
+/// A directory to look at.
+struct Item<'a> {
+    path: BString,
+    realm: Arc<Realm<'a>>,
+    venv: Venv,
+}
+
+/// What the threads need of the options: all but the repository, whose handle is one thread's.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    exclude: &'a super::Exclude,
+    read_every_header: bool,
+    keep_all: bool,
+    numba_all: bool,
+    progress: Option<&'a (dyn Fn(u64) + Sync)>,
+}
+
+/// One walk over one tree.
+struct Walk<'w, 'a> {
+    options: Shared<'a>,
+    tree: usize,
+    kind: TreeKind,
+    root: &'w Path,
+    handle: Dir,
+    /// Whether entries are judged, or only the payload's candidates named.
+    judging: bool,
+    realms: &'w Realms,
+    seen: AtomicU64,
+}
+
+/// Walks the work tree and the trees added.
+pub fn trees(options: &Options<'_>) -> Result<Found> {
+    let mut found = sources_or_all(options, true)?;
+    for directory in options.also {
+        let tree = found.trees.len();
+        found.trees.push(Tree {
+            root: directory.clone(),
+            kind: TreeKind::Also,
+        });
+        let realms = std::mem::take(&mut found.realms);
+        let realm = Realm {
+            number: realms.add(Owner::Around(directory.clone())),
+            prefix: BString::default(),
+            comparer: None,
+        };
+        let result = one(
+            options,
+            tree,
+            TreeKind::Also,
+            directory,
+            &realms,
+            realm,
+            true,
+        );
+        found.realms = realms;
+        found.merge(result?);
+    }
+    Ok(found)
+}
+
+/// Walks the work tree for the payload's candidates alone.
+pub fn sources_only(options: &Options<'_>) -> Result<Found> {
+    sources_or_all(options, false)
+}
+
+fn sources_or_all(options: &Options<'_>, judging: bool) -> Result<Found> {
+    let realms = Realms::default();
+    let comparer = options
+        .payload
+        .and_then(|base| base.top())
+        .map(Compare::Top);
+    let realm = Realm {
+        number: realms.add(Owner::Given),
+        prefix: BString::default(),
+        comparer,
+    };
+    let mut found = one(
+        options,
+        0,
+        TreeKind::Work,
+        options.root,
+        &realms,
+        realm,
+        judging,
+    )?;
+    found.realms = realms;
+    found.trees = vec![Tree {
+        root: options.root.to_path_buf(),
+        kind: TreeKind::Work,
+    }];
+    Ok(found)
+}
+
+fn one<'a>(
+    options: &Options<'a>,
+    tree: usize,
+    kind: TreeKind,
+    root: &Path,
+    realms: &Realms,
+    realm: Realm<'a>,
+    judging: bool,
+) -> Result<Found> {
+    let handle =
+        Dir::open(root).with_context(|| format!("cannot open the directory {}", root.display()))?;
+    let shared = Shared {
+        exclude: options.exclude,
+        read_every_header: options.read_every_header,
+        keep_all: options.keep_all,
+        numba_all: options.numba_all,
+        progress: options.progress,
+    };
+    let walk = Walk {
+        options: shared,
+        tree,
+        kind,
+        root,
+        handle,
+        judging,
+        realms,
+        seen: AtomicU64::new(0),
+    };
+    Ok(walk.run(Item {
+        path: BString::default(),
+        realm: Arc::new(realm),
+        venv: Venv::Outside,
+    }))
+}
+
+/// What the threads share: directories to look at, and how many are being looked at.
+struct Queue<'a> {
+    waiting: Mutex<(Vec<Item<'a>>, usize)>,
+    more: Condvar,
+}
+
+impl<'a> Queue<'a> {
+    fn lock(&self) -> MutexGuard<'_, (Vec<Item<'a>>, usize)> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next directory, or `None` when there is nothing left to do for anybody.
+    fn next(&self) -> Option<Item<'a>> {
+        let mut waiting = self.lock();
+        loop {
+            if let Some(item) = waiting.0.pop() {
+                waiting.1 += 1;
+                return Some(item);
+            }
+            if waiting.1 == 0 {
+                self.more.notify_all();
+                return None;
+            }
+            waiting = self
+                .more
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn done(&self, below: Vec<Item<'a>>) {
+        let mut waiting = self.lock();
+        let several = below.len() > 1;
+        waiting.0.extend(below);
+        waiting.1 -= 1;
+        if several || waiting.1 == 0 {
+            self.more.notify_all();
+        } else {
+            self.more.notify_one();
+        }
+    }
+}
+
+impl<'a> Walk<'_, 'a> {
+    fn run(&self, first: Item<'a>) -> Found {
+        let mut found = Found::default();
+        let mut buffer = DirBuffer::default();
+        let mut waiting = vec![first];
+        while let Some(item) = waiting.pop() {
+            waiting.extend(self.visit(&item, &mut buffer, &mut found));
+            if waiting.len() >= WORTH_THREADS {
+                break;
+            }
+        }
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let queue = Queue {
+            waiting: Mutex::new((waiting, 0)),
+            more: Condvar::new(),
+        };
+        let idle = queue.lock().0.is_empty();
+        if !idle {
+            std::thread::scope(|scope| {
+                let work = || {
+                    let mut found = Found::default();
+                    let mut buffer = DirBuffer::default();
+                    while let Some(item) = queue.next() {
+                        let below = self.visit(&item, &mut buffer, &mut found);
+                        queue.done(below);
+                    }
+                    found
+                };
+                let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+                found.merge(work());
+                for other in others {
+                    match other.join() {
+                        Ok(part) => found.merge(part),
+                        Err(panic) => std::panic::resume_unwind(panic),
+                    }
+                }
+            });
+        }
+        found
+    }
+
+    fn visit(&self, item: &Item<'a>, buffer: &mut DirBuffer, found: &mut Found) -> Vec<Item<'a>> {
+        if let Some(progress) = self.options.progress {
+            progress(self.seen.fetch_add(1, Ordering::Relaxed) + 1);
+        }
+        let path = item.path.as_bstr();
+        let listed = self.handle.open_below(path).and_then(|directory| {
+            let names = Names::of(&directory, buffer)?;
+            Ok((directory, names))
+        });
+        let (directory, names) = match listed {
+            Ok(listed) => listed,
+            Err(error) => {
+                found.trouble(
+                    self.root.join(path.to_path_lossy()),
+                    "reading the directory",
+                    error,
+                );
+                return Vec::new();
+            }
+        };
+        let realm = if !path.is_empty() && names.find(b".git").is_some() {
+            self.realms.nested(self.root, path, &item.realm)
+        } else {
+            Arc::clone(&item.realm)
+        };
+        let venv = if names.find(b"pyvenv.cfg").is_some() {
+            Venv::Inside
+        } else {
+            item.venv
+        };
+        let place = Place::new(self.root, path, &directory, &names);
+        let suspects = if venv == Venv::Outside {
+            self.candidates(&place, &realm, found)
+        } else {
+            HashSet::new()
+        };
+        if self.judging {
+            self.judge(&place, &realm, &suspects, buffer, found);
+        }
+        let root_of_venv = names.find(b"pyvenv.cfg").is_some();
+        let mut below = Vec::new();
+        for (name, file_type) in names.iter() {
+            if file_type != FileType::Directory || matches!(name, b".git" | b"__pycache__") {
+                continue;
+            }
+            let path = join(path, name);
+            let Some(venv) = descend(venv, root_of_venv, name) else {
+                continue;
+            };
+            if !self.options.exclude.directory(path.as_bstr()) {
+                below.push(Item {
+                    path,
+                    realm: Arc::clone(&realm),
+                    venv,
+                });
+            }
+        }
+        below
+    }
+
+    /// Names the payload's candidates of a directory; gives the names of those sources.
+    fn candidates(
+        &self,
+        place: &Place<'_>,
+        realm: &Realm<'a>,
+        found: &mut Found,
+    ) -> HashSet<Vec<u8>> {
+        let Some(comparer) = &realm.comparer else {
+            return HashSet::new();
+        };
+        let skip = if realm.prefix.is_empty() {
+            0
+        } else {
+            (realm.prefix.len() + 1).min(place.path.len())
+        };
+        let directory = place.path[skip..].as_bstr();
+        let files: Vec<(&[u8], Stat)> = place
+            .names
+            .iter()
+            .filter(|(name, file_type)| is_file(*file_type) && name.ends_with(b".py"))
+            .filter_map(|(name, _)| Some((name, place.lstat(name)?)))
+            .collect();
+        let before = found.candidates.len();
+        let below = |name: &[u8]| place.names.find(name) == Some(FileType::Directory);
+        let read = |name: &[u8], link: bool| {
+            if link {
+                place.directory.read_link(name)
+            } else {
+                place.directory.read(name, u64::MAX)
+            }
+        };
+        comparer.directory(directory, &files, &below, &read, &mut found.candidates);
+        let mut names: HashSet<Vec<u8>> = HashSet::new();
+        for candidate in &found.candidates[before..] {
+            names.insert(file_name(&candidate.path).to_vec());
+        }
+        for (name, _) in &files {
+            if comparer.is_known(join(directory, name).as_bstr()) {
+                names.insert(name.to_vec());
+            }
+        }
+        names
+    }
+
+    fn judge(
+        &self,
+        place: &Place<'_>,
+        realm: &Realm<'a>,
+        suspects: &HashSet<Vec<u8>>,
+        buffer: &mut DirBuffer,
+        found: &mut Found,
+    ) {
+        let listing = place.listing();
+        let mut hollow = Hollow {
+            path: place.path.to_owned(),
+            caches: false,
+            below: 0,
+        };
+        let mut only_caches = self.kind == TreeKind::Work;
+        for (name, file_type) in place.names.iter() {
+            match file_type {
+                FileType::Directory if name == b"__pycache__" => {}
+                FileType::Directory if name != b".git" => hollow.below += 1,
+                _ => only_caches = false,
+            }
+        }
+        if self.options.numba_all {
+            for (name, _) in place
+                .names
+                .iter()
+                .filter(|(name, _)| name.ends_with(b".py"))
+            {
+                if let Some(facts) = place.facts(name) {
+                    found.newest = found
+                        .newest
+                        .max(facts.stat.ctime)
+                        .max(facts.links_touched.unwrap_or_default());
+                }
+            }
+        }
+        let name = b"__pycache__";
+        let file_type = place.names.find(name);
+        if let Some(file_type) = file_type
+            .filter(|file_type| matches!(file_type, FileType::Directory | FileType::Symlink))
+        {
+            let symlinked = file_type == FileType::Symlink;
+            let path = join(place.path, name);
+            let opened = if symlinked {
+                place.directory.open_followed(name)
+            } else {
+                place.directory.open_child(name)
+            };
+            match opened.and_then(|directory| Ok((Names::of(&directory, buffer)?, directory))) {
+                Err(error) => {
+                    only_caches = false;
+                    found.trouble(
+                        self.root.join(path.to_path_lossy()),
+                        "reading the directory",
+                        error,
+                    );
+                }
+                Ok((names, directory)) => {
+                    let cache = Cache {
+                        tree: self.tree,
+                        path: path.as_bstr(),
+                        directory: &directory,
+                        realm: realm.number,
+                        symlinked,
+                    };
+                    let mut entries = 0;
+                    for (name, parsed) in entries_in(&names) {
+                        entries += 1;
+                        let entry = judge_entry(
+                            place,
+                            &listing,
+                            &cache,
+                            &parsed,
+                            name,
+                            self.options.read_every_header,
+                        );
+                        only_caches &= entry
+                            .as_ref()
+                            .is_none_or(|entry| entry.state == State::Orphan);
+                        self.keep(entry, suspects, found);
+                    }
+                    hollow.caches = entries > 0;
+                    only_caches &= entries == names.iter().count() && !symlinked;
+                }
+            }
+        }
+        for (name, parsed) in entries_beside(place.names, &|_| false) {
+            let cache = Cache {
+                tree: self.tree,
+                path: place.path,
+                directory: place.directory,
+                realm: realm.number,
+                symlinked: false,
+            };
+            let entry = judge_entry(
+                place,
+                &listing,
+                &cache,
+                &parsed,
+                name,
+                self.options.read_every_header,
+            );
+            self.keep(entry, suspects, found);
+        }
+        if only_caches {
+            found.hollow.push(hollow);
+        }
+    }
+
+    fn keep(&self, entry: Option<Entry>, suspects: &HashSet<Vec<u8>>, found: &mut Found) {
+        let Some(mut entry) = entry else { return };
+        if self
+            .options
+            .exclude
+            .file(entry.source.as_ref().unwrap_or(&entry.path).as_bstr())
+        {
+            return;
+        }
+        if self.kind == TreeKind::Also {
+            entry.source = entry.source.map(|source| {
+                use std::os::unix::ffi::OsStrExt;
+                self.root
+                    .join(source.to_path_lossy())
+                    .as_os_str()
+                    .as_bytes()
+                    .into()
+            });
+        }
+        found.counts.add(entry.state);
+        let suspect = !suspects.is_empty()
+            && entry
+                .source
+                .as_ref()
+                .is_some_and(|source| suspects.contains(file_name(source)));
+        if suspect
+            || self.options.keep_all
+            || is_companion(&entry)
+            || !matches!(entry.state, State::Settled | State::Rejected)
+        {
+            found.entries.push(entry);
+        }
+    }
+}
+
+/// Where a subdirectory is, `None` for installed packages.
+fn descend(venv: Venv, root_of_venv: bool, name: &[u8]) -> Option<Venv> {
+    let packages = matches!(name, b"site-packages" | b"dist-packages");
+    match venv {
+        Venv::Outside => Some(Venv::Outside),
+        Venv::Inside if root_of_venv => Some(match name {
+            // Where pip puts editable installs from version control.
+            b"src" => Venv::Outside,
+            _ if name.to_ascii_lowercase().starts_with(b"lib") => Venv::Lib,
+            _ => Venv::Inside,
+        }),
+        Venv::Lib | Venv::Python if packages => None,
+        Venv::Lib if name.starts_with(b"python") || name.starts_with(b"pypy") => Some(Venv::Python),
+        Venv::Inside | Venv::Lib | Venv::Python => Some(Venv::Inside),
+    }
+}
+
+fn file_name(path: &BString) -> &[u8] {
+    path.rfind_byte(b'/')
+        .map_or(path.as_slice(), |slash| &path[slash + 1..])
+}
+
+/// Turns the candidates into the payload.
+pub fn payload(options: &Options<'_>, candidates: Vec<Candidate>) -> Result<Payload> {
+    match options.payload {
+        None => Ok(Payload::default()),
+        Some(base) => base.finish(options.root, options.repo, candidates, &|path| {
+            options.exclude.path(path) || in_venv(options.root, path)
+        }),
+    }
+}
+
+fn in_venv(root: &Path, path: &BStr) -> bool {
+    path.find_iter("/").any(|slash| {
+        let directory = root.join(path[..slash].to_path_lossy());
+        directory.join("pyvenv.cfg").symlink_metadata().is_ok()
+            && !path[slash + 1..].starts_with(b"src/")
+    })
+}
+
+/// Says which entries are due, once the payload is known.
+pub fn conclude(options: &Options<'_>, mut found: Found, payload: Payload) -> Scan {
+    let ghosts = ghosts(std::mem::take(&mut found.hollow));
+    let haunted: HashSet<&BString> = ghosts.iter().collect();
+    for entry in &mut found.entries {
+        entry.payload = entry
+            .source
+            .as_ref()
+            .is_some_and(|source| payload.sources.contains_key(source));
+        if options.numba_all
+            && is_companion(entry)
+            && entry.state == State::Settled
+            && entry.written <= found.newest
+        {
+            found.counts.settled -= 1;
+            found.counts.racy += 1;
+            entry.state = State::Racy;
+            entry.reason = Reason::OtherSourceNewer;
+        }
+        let in_ghost = || {
+            let (directory, _) = entry.split();
+            let owner = directory.strip_suffix(b"/__pycache__").unwrap_or(b"");
+            entry.tree == 0 && haunted.contains(&BString::from(owner))
+        };
+        entry.due = entry.payload
+            || entry.state >= State::Racy
+            || entry.state == State::Orphan && in_ghost();
+    }
+    finish(options, found, ghosts, payload)
+}
+
+/// What every way into the scan ends with: companions go with the entries of their source, and what
+/// git tracks is left alone.
+pub fn finish(
+    options: &Options<'_>,
+    mut found: Found,
+    ghosts: Vec<BString>,
+    payload: Payload,
+) -> Scan {
+    let changed: HashSet<BString> = found
+        .entries
+        .iter()
+        .filter(|entry| entry.due)
+        .filter_map(|entry| entry.source.clone())
+        .collect();
+    for entry in found.entries.iter_mut().filter(|entry| is_companion(entry)) {
+        entry.due |= entry
+            .source
+            .as_ref()
+            .is_some_and(|source| changed.contains(source));
+    }
+    if !options.keep_all {
+        found
+            .entries
+            .retain(|entry| entry.due || !matches!(entry.state, State::Settled | State::Rejected));
+    }
+    found.realms.mark(options, &found.trees, &mut found.entries);
+    for entry in &mut found.entries {
+        entry.due &= entry.untouchable.is_none();
+    }
+    found
+        .entries
+        .sort_by(|one, other| (one.tree, &one.path).cmp(&(other.tree, &other.path)));
+    found
+        .troubles
+        .sort_by(|one, other| one.path.cmp(&other.path));
+    Scan {
+        entries: found.entries,
+        ghosts,
+        troubles: found.troubles,
+        counts: found.counts,
+        payload,
+        trees: found.trees,
+    }
+}
+
+/// The root as the caller's shell names it, where that leads there by a symlink: tools write that
+/// path into what they compile.
+pub fn other_way(root: &Path) -> Option<PathBuf> {
+    let shell = PathBuf::from(std::env::var_os("PWD")?);
+    shell
+        .ancestors()
+        .find(|path| *path != root && path.canonicalize().is_ok_and(|real| real == root))
+        .map(Path::to_path_buf)
+}
