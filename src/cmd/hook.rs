@@ -1,23 +1,145 @@
 //! `pycgate hook`.
 
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 
 use crate::cli::Global;
 use crate::cmd::Run;
+use crate::scan::{self, Action, Exclude, Wanted};
+use crate::worktree::Repo;
+use crate::worktree::event::{self, Suspect};
+
+mod call;
 
 /// Arguments of `hook`.
 #[derive(Args, Debug)]
 pub struct Hook {
     /// The event and what git passes with it
     #[arg(value_name = "EVENT", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
-    pub event: Vec<std::ffi::OsString>,
+    pub event: Vec<OsString>,
 }
 
 impl Run for Hook {
-    fn run(&self, _global: &Global) -> Result<ExitCode> {
-        anyhow::bail!("hook: not built yet")
+    /// Never fails: whatever goes wrong is one line with `-v` or `PYCGATE_TRACE=1`, and silence
+    /// without.
+    fn run(&self, global: &Global) -> Result<ExitCode> {
+        let is_on = |name: &str| {
+            std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
+        };
+        if is_on("PYCGATE_SKIP") {
+            return Ok(ExitCode::SUCCESS);
+        }
+        // Behind the event, `-v` is a word like those of git, which never passes such a one.
+        let asked = |word: &OsString| word == "-v" || word == "--verbose";
+        let tells = global.verbose || is_on("PYCGATE_TRACE") || self.event.iter().any(asked);
+        // In whichever thread, and also where a panic would abort: git goes on.
+        std::panic::set_hook(Box::new(move |panic| {
+            if tells {
+                let what = panic.payload_as_str().unwrap_or("unknown");
+                eprintln!("pycgate: hook: panicked: {}", one_line(what));
+            }
+            std::process::exit(0);
+        }));
+        if let Err(error) = self.handle(global, tells)
+            && tells
+        {
+            eprintln!("pycgate: hook: {}", one_line(&format!("{error:#}")));
+        }
+        Ok(ExitCode::SUCCESS)
     }
+}
+
+impl Hook {
+    fn handle(&self, global: &Global, tells: bool) -> Result<()> {
+        let directory = global.directory.as_deref().unwrap_or(Path::new("."));
+        let repo = Repo::for_hook(directory)?.context("not in a git repository")?;
+        let words: Vec<OsString> = self
+            .event
+            .iter()
+            .filter(|word| *word != "-v" && *word != "--verbose")
+            .cloned()
+            .collect();
+        let event = call::Call {
+            words: &words,
+            root: repo.root(),
+            variable: &|name| std::env::var_os(name),
+            stdin: &read_stdin,
+        }
+        .event()?;
+        let (suspects, mut troubles) = event::suspects(&repo, &event);
+        let wanted: Vec<Wanted> = suspects.into_iter().map(wanted).collect();
+        let prefixes = prefixes(global);
+        let exclude = Exclude::new(&global.exclude)?;
+        let options = scan::Options {
+            root: repo.root(),
+            repo: Some(&repo),
+            prefixes: &prefixes,
+            also: &[],
+            exclude: &exclude,
+            read_every_header: false,
+            keep_all: false,
+            numba_all: false,
+            payload: None,
+            progress: None,
+        };
+        let mut scan = scan::sources(&options, &wanted)?;
+        scan.purge(false);
+        if tells {
+            troubles.extend(scan.troubles.iter().map(|trouble| {
+                let place = trouble.path.display();
+                anyhow!("cannot {} {place}: {}", trouble.doing, trouble.error)
+            }));
+            troubles.extend(scan.entries.iter().filter_map(|entry| match &entry.action {
+                Action::Failed(why) => {
+                    let place = scan.absolute(entry);
+                    Some(anyhow!("cannot remove {}: {why}", place.display()))
+                }
+                _ => None,
+            }));
+        }
+        match troubles.len() {
+            0 => Ok(()),
+            1 => Err(troubles.remove(0)),
+            count => Err(troubles
+                .remove(0)
+                .context(format!("{count} troubles, the first"))),
+        }
+    }
+}
+
+fn wanted(suspect: Suspect) -> Wanted {
+    Wanted {
+        path: suspect.path,
+        purge: suspect.certain,
+        gone: suspect.gone,
+        beside: suspect.beside,
+    }
+}
+
+fn prefixes(global: &Global) -> Vec<PathBuf> {
+    let variable = std::env::var_os("PYTHONPYCACHEPREFIX").filter(|value| !value.is_empty());
+    let variable = variable.map(PathBuf::from);
+    let named = global.pycache_prefix.iter().cloned().chain(variable);
+    named
+        .map(|prefix| std::path::absolute(&prefix).unwrap_or(prefix))
+        .collect()
+}
+
+/// Standard input to its end; nothing where it is a terminal, which git never passes on.
+fn read_stdin() -> std::io::Result<Vec<u8>> {
+    let mut stdin = std::io::stdin().lock();
+    let mut input = Vec::new();
+    if !stdin.is_terminal() {
+        stdin.read_to_end(&mut input)?;
+    }
+    Ok(input)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

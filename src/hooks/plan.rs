@@ -128,7 +128,7 @@ pub fn install(directory: &Path, event: HookEvent, program: Option<&[u8]>) -> Re
             }
         }
         Found::File { content, runs } => match Manager::of(&content) {
-            Some(_) if is_ours(&legacy(&path))? => (Action::Nothing, Vec::new()),
+            Some(_) if is_ours(&legacy(&path)) => (Action::Nothing, Vec::new()),
             Some(manager) => (Action::Managed(manager), Vec::new()),
             None if runs && script::kind(&content) == Kind::Shell => {
                 let with = script::with_block(&content, event, program);
@@ -136,6 +136,7 @@ pub fn install(directory: &Path, event: HookEvent, program: Option<&[u8]>) -> Re
             }
             None => keep_beside(&path, event, program)?,
         },
+        Found::Link(_) if is_ours(&path) => (Action::Nothing, Vec::new()),
         Found::Link(target) => (
             Action::Blocked(through_link(&path, &target, event)),
             Vec::new(),
@@ -253,12 +254,9 @@ pub fn uninstall(directory: &Path, event: HookEvent) -> Result<Option<Item>> {
 }
 
 /// Whether pycgate's hook for an event is in place in a directory, by whatever way.
-///
-/// # Errors
-/// The directory of the hooks cannot be read.
-pub fn is_installed(directory: &Path, event: HookEvent) -> Result<bool> {
+pub fn is_installed(directory: &Path, event: HookEvent) -> bool {
     let path = directory.join(event.name());
-    Ok(is_ours(&path)? || is_ours(&legacy(&path))?)
+    is_ours(&path) || is_ours(&legacy(&path))
 }
 
 /// The manager that has written the hook file of an event.
@@ -272,12 +270,10 @@ pub fn manager_of(directory: &Path, event: HookEvent) -> Result<Option<Manager>>
     })
 }
 
-/// Whether a file is a hook that runs pycgate.
-fn is_ours(path: &Path) -> Result<bool> {
-    Ok(match look(path)? {
-        Found::File { content, runs } => runs && script::find_block(&content).is_some(),
-        _ => false,
-    })
+/// Whether a file is a hook that runs pycgate, be it by a link to a shim.
+fn is_ours(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && may_run(&metadata))
+        && fs::read(path).is_ok_and(|content| script::find_block(&content).is_some())
 }
 
 fn is_alone(content: &[u8], event: HookEvent) -> bool {

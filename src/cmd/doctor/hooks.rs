@@ -37,20 +37,21 @@ pub(super) fn look(site: &Site) -> Vec<Finding> {
 fn events(site: &Site) -> Result<Vec<Finding>> {
     let mut installed = Vec::new();
     let mut configured = Vec::new();
-    let mut by_manager: Vec<(Manager, Vec<HookEvent>)> = Vec::new();
+    let mut by_manager = ByManager::new();
+    let mut untold = ByManager::new();
     let mut missing = Vec::new();
     for event in HookEvent::ALL {
-        if plan::is_installed(&site.hooks, event)? {
+        if plan::is_installed(&site.hooks, event) {
             installed.push(event);
         } else if configured::is_installed(&site.git, event)? {
             configured.push(event);
-        } else if let Some(manager) = plan::manager_of(&site.hooks, event)?
-            && is_told_of_us(manager, &site.root)
-        {
-            match by_manager.iter_mut().find(|(known, _)| *known == manager) {
-                Some((_, events)) => events.push(event),
-                None => by_manager.push((manager, vec![event])),
-            }
+        } else if let Some(manager) = plan::manager_of(&site.hooks, event)? {
+            let group = if is_told_of_us(manager, &site.root) {
+                &mut by_manager
+            } else {
+                &mut untold
+            };
+            add(group, manager, event);
         } else {
             missing.push(event);
         }
@@ -75,13 +76,30 @@ fn events(site: &Site) -> Result<Vec<Finding>> {
         let text = format!("{} by {}", names(events), manager.name());
         findings.push(Finding::fine(TOPIC, text));
     }
+    for (manager, events) in &untold {
+        let text = format!(
+            "{} by {}, which does not run pycgate; `pycgate install` prints what to write into its configuration",
+            names(events),
+            manager.name()
+        );
+        findings.push(Finding::attention(TOPIC, text));
+    }
     if !missing.is_empty() {
         findings.push(Finding::attention(TOPIC, advice(&missing, &by_manager)));
     }
     Ok(findings)
 }
 
-fn advice(missing: &[HookEvent], by_manager: &[(Manager, Vec<HookEvent>)]) -> String {
+type ByManager = Vec<(Manager, Vec<HookEvent>)>;
+
+fn add(group: &mut ByManager, manager: Manager, event: HookEvent) {
+    match group.iter_mut().find(|(known, _)| *known == manager) {
+        Some((_, events)) => events.push(event),
+        None => group.push((manager, vec![event])),
+    }
+}
+
+fn advice(missing: &[HookEvent], by_manager: &ByManager) -> String {
     let framework = by_manager
         .iter()
         .map(|(manager, _)| *manager)
@@ -158,7 +176,7 @@ fn submodules(site: &Site) -> Result<Vec<Finding>> {
         let inner = Site::of_submodule(&path)?;
         let mut has_any = false;
         for event in HookEvent::ALL {
-            has_any |= plan::is_installed(&inner.hooks, event)?
+            has_any |= plan::is_installed(&inner.hooks, event)
                 || configured::is_installed(&inner.git, event)?;
         }
         if !has_any {

@@ -1,0 +1,291 @@
+//! A repository of real git, with real Python and the hooks of `pycgate install` or without.
+//!
+//! Nothing of the caller's environment that steers git or Python gets in: `PYTHON*`, `GIT_*` and
+//! `PYCGATE_*` are cleared, `HOME` is a directory of the test's own.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tempfile::TempDir;
+
+pub const PYCGATE: &str = env!("CARGO_BIN_EXE_pycgate");
+
+/// How often a situation is built anew when the second ended in the middle of it.
+const ATTEMPTS: usize = 12;
+
+/// A work tree, a home, and what its commands get in their environment.
+pub struct Lab {
+    directory: TempDir,
+    /// The root of the work tree.
+    pub root: PathBuf,
+    variables: Vec<(String, PathBuf)>,
+}
+
+impl Lab {
+    /// An empty repository on branch `main`.
+    pub fn new() -> Self {
+        let directory = tempfile::Builder::new()
+            .prefix("pycgate-lab-")
+            .tempdir()
+            .expect("a temporary directory");
+        let base = directory.path().canonicalize().expect("it exists");
+        let root = base.join("work");
+        fs::create_dir_all(base.join("home")).expect("the home");
+        let config = "[user]\n\tname = A\n\temail = a@example.org\n[init]\n\tdefaultBranch = main\n\
+                      [protocol \"file\"]\n\tallow = always\n[advice]\n\tdetachedHead = false\n\
+                      [core]\n\tautocrlf = false\n[gc]\n\tauto = 0\n";
+        fs::write(base.join("home/.gitconfig"), config).expect("the configuration");
+        let lab = Self {
+            directory,
+            root: root.clone(),
+            variables: Vec::new(),
+        };
+        fs::create_dir(&root).expect("the root");
+        lab.git(["init", "-q"]);
+        fs::remove_dir_all(root.join(".git/hooks")).expect("the samples of git");
+        lab
+    }
+
+    /// A directory beside the work tree.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.root.parent().expect("it has one").join(name)
+    }
+
+    /// Gives all later commands a variable.
+    pub fn set(&mut self, name: &str, value: &Path) {
+        self.variables.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// A command in the work tree, in a clean environment.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.root);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            let steers = [
+                "PYTHON",
+                "GIT_",
+                "PYCGATE_",
+                "PRE_COMMIT",
+                "PREK_",
+                "LEFTHOOK",
+                "VIRTUAL_ENV",
+            ];
+            if steers.iter().any(|prefix| text.starts_with(prefix)) {
+                command.env_remove(&name);
+            }
+        }
+        command
+            .env("HOME", self.directory.path().join("home"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_EDITOR", "true")
+            .env_remove("XDG_CONFIG_HOME")
+            .stdin(Stdio::null())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs git and gives its standard output; it must succeed.
+    pub fn git<I>(&self, arguments: I) -> String
+    where
+        I: IntoIterator<Item: AsRef<OsStr>>,
+    {
+        succeeded(self.command("git").args(arguments))
+    }
+
+    /// Runs git with something on its standard input; it must succeed.
+    pub fn git_fed(&self, arguments: &[&str], input: &str) -> String {
+        let mut child = self
+            .command("git")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("git starts");
+        let mut stdin = child.stdin.take().expect("it is piped");
+        stdin.write_all(input.as_bytes()).expect("git reads");
+        drop(stdin);
+        text(&child.wait_with_output().expect("git ends"))
+    }
+
+    /// Runs git, whatever comes of it.
+    pub fn git_may_fail(&self, arguments: &[&str]) -> Output {
+        self.command("git")
+            .args(arguments)
+            .output()
+            .expect("git starts")
+    }
+
+    /// Runs pycgate, whatever comes of it.
+    pub fn pycgate(&self, arguments: &[&str]) -> Output {
+        self.command(PYCGATE)
+            .args(arguments)
+            .output()
+            .expect("pycgate starts")
+    }
+
+    /// Installs every hook.
+    pub fn install(&self) {
+        succeeded(self.command(PYCGATE).arg("install"));
+    }
+
+    /// Writes a file of the work tree, and the directories it needs.
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("a directory");
+        fs::write(path, content).expect("a file");
+    }
+
+    /// Stages everything and commits.
+    pub fn commit(&self, message: &str) {
+        self.git(["add", "-A"]);
+        self.git(["commit", "-q", "--allow-empty", "-m", message]);
+    }
+
+    /// What plain Python prints.
+    pub fn python(&self, code: &str) -> String {
+        succeeded(self.command(python()).args(["-c", code]))
+    }
+
+    /// Whether plain Python can run it.
+    pub fn python_runs(&self, code: &str) -> bool {
+        let output = self.command(python()).args(["-c", code]).output();
+        output.expect("Python starts").status.success()
+    }
+
+    /// What Python prints when it can find no bytecode: the truth.
+    pub fn truth(&self, code: &str) -> String {
+        let fresh = tempfile::tempdir().expect("a temporary directory");
+        let mut command = self.command(python());
+        succeeded(
+            command
+                .args(["-c", code])
+                .env("PYTHONPYCACHEPREFIX", fresh.path()),
+        )
+    }
+}
+
+/// The standard output of a command that must succeed.
+pub fn succeeded(command: &mut Command) -> String {
+    let output = command.output().expect("it starts");
+    assert!(
+        output.status.success(),
+        "{command:?} ended with {}:\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    text(&output)
+}
+
+fn text(output: &Output) -> String {
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_owned()
+}
+
+/// The file of the `python3` on PATH, past version managers' shims.
+pub fn python() -> &'static Path {
+    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
+    PYTHON.get_or_init(|| {
+        let output = Command::new("python3")
+            .args(["-I", "-c", "import sys; print(sys.executable)"])
+            .output()
+            .expect("the tests need a python3 on PATH");
+        PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
+    })
+}
+
+/// Waits until just after a second of the clock begins, so that nearly all of it is left.
+pub fn start_of_a_second() {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970");
+    let nanoseconds = u64::from(now.subsec_nanos());
+    if nanoseconds > 40_000_000 {
+        std::thread::sleep(Duration::from_nanos(1_002_000_000 - nanoseconds));
+    }
+}
+
+/// The second that a file was last changed in, and its size: what Python compares.
+pub fn stamp(path: &Path) -> (u64, u64) {
+    let metadata = fs::metadata(path).expect("the source");
+    let modified = metadata.modified().expect("a time");
+    let second = modified
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970")
+        .as_secs();
+    (second, metadata.len())
+}
+
+/// One situation: two states of a repository that the same second holds.
+pub struct Situation {
+    /// Builds the history; hooks are not yet installed.
+    pub prepare: fn(&mut Lab),
+    /// What is written just before Python runs for the first time, in the second that counts.
+    pub edit: fn(&Lab),
+    /// The git operation.
+    pub act: fn(&Lab),
+    /// The source that changes, relative to the work tree.
+    pub source: &'static str,
+    /// What Python runs before and after.
+    pub code: &'static str,
+    /// What the second run must print.
+    pub right: &'static str,
+    /// More hooks than those of the repository itself.
+    pub install: fn(&Lab),
+}
+
+impl Situation {
+    /// Plain Python runs the old code without the hooks, and the new code with them.
+    pub fn check(&self) {
+        let without = self.run(false);
+        assert_ne!(
+            without, self.right,
+            "the incident did not happen without hooks"
+        );
+        let with = self.run(true);
+        assert_eq!(with, self.right, "stale with hooks");
+    }
+
+    /// What plain Python prints after the operation, in a run where both states of the source
+    /// have the same stamp.
+    fn run(&self, hooks: bool) -> String {
+        for _ in 0..ATTEMPTS {
+            let mut lab = Lab::new();
+            (self.prepare)(&mut lab);
+            if hooks {
+                lab.install();
+                (self.install)(&lab);
+            }
+            let source = lab.root.join(self.source);
+            start_of_a_second();
+            (self.edit)(&lab);
+            let before = stamp(&source);
+            let old = lab.python(self.code);
+            (self.act)(&lab);
+            let printed = lab.python(self.code);
+            if stamp(&source) == before {
+                assert_eq!(
+                    lab.truth(self.code),
+                    self.right,
+                    "the operation did what it should"
+                );
+                assert_ne!(old, self.right, "the operation changed something");
+                return printed;
+            }
+        }
+        panic!("the operation never ended in the second it began in");
+    }
+}
