@@ -91,6 +91,20 @@ fn failure(error: &io::Error) -> Result<(), String> {
     Err(format!("{error}{hint}"))
 }
 
+/// Removes a `__pycache__` that holds nothing any more. Left behind, it would keep git from removing
+/// the directory of a package that it deletes later, and Python from noticing that it is gone.
+pub fn emptied_cache(root: &Path, cache: &BStr) {
+    let parent = match cache.strip_suffix(b"/__pycache__") {
+        Some(parent) => parent,
+        None if cache == "__pycache__" => b"",
+        None => return,
+    };
+    if let Ok(parent) = Dir::open(root).and_then(|root| root.open_below(parent)) {
+        // Refused where anything is in it, which is right.
+        let _ = parent.rmdir(b"__pycache__");
+    }
+}
+
 /// Removes a ghost if it holds nothing but an empty `__pycache__`. A directory that is not empty
 /// stays: rmdir refuses it.
 pub fn ghost(root: &Path, ghost: &BStr) -> bool {

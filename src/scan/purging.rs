@@ -51,6 +51,11 @@ impl Scan {
                 };
             }
         }
+        if !dry_run {
+            for directory in &touched {
+                purge::emptied_cache(&self.trees[0].root, directory.as_ref());
+            }
+        }
         let ghosts = std::mem::take(&mut self.ghosts);
         self.ghosts = ghosts
             .into_iter()
