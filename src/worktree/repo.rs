@@ -108,9 +108,10 @@ impl Repo {
             repository.workdir(),
         ) {
             (Some(root), ..) => directory.join(root),
-            (None, _, Some(root)) => root.to_path_buf(),
-            // With GIT_DIR alone the work tree is where one stands, unless there is none.
-            (None, Some(_), None) if !configured_bare(&repository) => directory.to_path_buf(),
+            // With GIT_DIR alone the work tree is the configured one, or else where one stands.
+            (None, Some(_), Some(root)) if configured_work_tree(&repository) => root.to_path_buf(),
+            (None, Some(_), _) if !configured_bare(&repository) => directory.to_path_buf(),
+            (None, None, Some(root)) => root.to_path_buf(),
             _ => return bare(repository.path()),
         };
         let sha256 = repository.object_format() == git2::ObjectFormat::Sha256;
@@ -406,11 +407,21 @@ fn attempt(directory: &Path) -> Result<Repository, Refusal> {
     })
 }
 
+/// Whether `core.worktree` names the work tree, as in submodules; linked ones do not heed it.
+fn configured_work_tree(repository: &Repository) -> bool {
+    !repository.is_worktree()
+        && repository
+            .config()
+            .is_ok_and(|config| config.get_string("core.worktree").is_ok())
+}
+
 fn configured_bare(repository: &Repository) -> bool {
-    repository
-        .config()
-        .and_then(|config| config.get_bool("core.bare"))
-        .unwrap_or(false)
+    // A linked work tree of a bare repository shares its configuration, and is not bare.
+    !repository.is_worktree()
+        && repository
+            .config()
+            .and_then(|config| config.get_bool("core.bare"))
+            .unwrap_or(false)
 }
 
 fn bare<T>(git_dir: &Path) -> Result<T> {

@@ -317,7 +317,7 @@ fn every_step_of_rebase_exec_sees_its_own_code() {
 #[test]
 fn bisect_names_the_right_commit() {
     let act = |lab: &Lab| {
-        lab.git(["bisect", "start", "-q", "main", "main~7"]);
+        lab.git(["bisect", "start", "main", "main~7"]);
         // It fails where the first bad commit is nowhere to be seen, as without hooks.
         lab.git_may_fail(&["bisect", "run", "sh", "-c", &step(6)]);
     };

@@ -258,6 +258,43 @@ fn a_work_tree_apart_from_its_repository() {
     assert!(!lab.python_runs("import pkg"));
 }
 
+#[test]
+fn a_linked_work_tree_of_a_bare_repository() {
+    let mut lab = with_a_ghost();
+    lab.git(["clone", "-q", "--bare", ".", "../bare.git"]);
+    lab.git([
+        "-C",
+        "../bare.git",
+        "worktree",
+        "add",
+        "-q",
+        "../linked",
+        "main",
+    ]);
+    lab.root = lab.beside("linked");
+    lab.install();
+    lab.python("import pkg");
+    lab.git(["rm", "-q", "-r", "pkg"]);
+    assert!(!lab.python_runs("import pkg"));
+}
+
+#[test]
+fn git_dir_alone_means_the_work_tree_one_stands_in() {
+    let lab = with_a_ghost();
+    lab.install();
+    let mut git = lab.command("git");
+    git.current_dir(lab.root.join("pkg"))
+        .env("GIT_DIR", "../.git");
+    succeeded(
+        git.args(["update-index", "--no-skip-worktree", "other.py"])
+            .env("GIT_WORK_TREE", ".."),
+    );
+    let mut git = lab.command("git");
+    git.env("GIT_DIR", ".git");
+    succeeded(git.args(["rm", "-q", "-r", "pkg"]));
+    assert!(!lab.python_runs("import pkg"));
+}
+
 /// The index of a partial commit holds less than the repository's: what is left out of it is
 /// still tracked, and still there.
 #[test]

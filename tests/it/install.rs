@@ -90,7 +90,7 @@ fn refuses(lab: &Lab, arguments: &[&str], says: &[&str]) {
 /// A commit by which a package is deleted is seen by the hook of post-checkout.
 fn hooks_work(lab: &Lab) {
     let name = "hooks_work_pkg";
-    lab.git(["switch", "-q", "-c", "with-package"]);
+    lab.git(["switch", "-q", "-C", "with-package"]);
     lab.write(&format!("{name}/__init__.py"), "");
     lab.git(["add", name]);
     lab.git(["commit", "-q", "-m", "with a package"]);
@@ -626,6 +626,7 @@ fn configured_hooks_are_written_guard_themselves_and_go() {
         );
     }
     let command = lab.git(["config", "hook.pycgate-post-checkout.command"]);
+    lab.write(".gitignore", "__pycache__/\n");
     lab.write("pkg/__init__.py", "");
     lab.commit("with");
     lab.python("import pkg");
