@@ -4,8 +4,9 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use pycgate::cli::{Cli, Command};
+use pycgate::cli::{Cli, Command, Global};
 use pycgate::cmd::Run;
+use pycgate::report::style::message;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -24,18 +25,54 @@ fn main() -> ExitCode {
         Command::Completions(completions) => (completions, 2),
         Command::Man(man) => (man, 2),
     };
-    match command.run(&cli.global) {
+    match enter(&cli.global).and_then(|()| command.run(&cli.global)) {
         Ok(status) => status,
         Err(error) => {
-            eprintln!("pycgate: error: {error:#}");
+            message(&format!("pycgate: error: {error:#}"));
             ExitCode::from(status_of_errors)
         }
     }
 }
 
+/// `-C DIR`: everything that is relative is relative to it.
+fn enter(global: &Global) -> anyhow::Result<()> {
+    let Some(directory) = &global.directory else {
+        return Ok(());
+    };
+    std::env::set_current_dir(directory).map_err(|error| {
+        anyhow::anyhow!(
+            "-C {}: {error}: name a directory that exists",
+            directory.display()
+        )
+    })
+}
+
 /// Prints what clap has to say. Bad usage of `gate` is the gate's own failure (125), a hook never
 /// fails a git operation (0), everything else is 2.
 fn usage_error(error: &clap::Error) -> ExitCode {
+    let command = std::env::args_os().skip(1).find(|word| {
+        let names = [
+            "gate",
+            "check",
+            "purge",
+            "explain",
+            "hook",
+            "install",
+            "uninstall",
+            "doctor",
+            "completions",
+            "man",
+        ];
+        names.iter().any(|name| word == name)
+    });
+    let is = |name: &str| command.as_ref().is_some_and(|word| word == name);
+    if error.exit_code() != 0 && is("hook") {
+        return ExitCode::SUCCESS;
+    }
     let _ = error.print();
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if is("gate") => ExitCode::from(125),
+        _ => ExitCode::from(2),
+    }
 }

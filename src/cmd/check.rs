@@ -1,23 +1,110 @@
-//! `pycgate check`.
+//! `pycgate check`: report only, change nothing.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 
-use crate::cli::Global;
+use crate::cli::{Format, Global};
 use crate::cmd::Run;
+use crate::cmd::session::Session;
+use crate::report::json::Report;
+use crate::report::progress::Progress;
+use crate::report::style::{Terminal, message, output};
+use crate::report::text;
+use crate::scan::{self, Options, Scan};
 
 /// Arguments of `check`.
 #[derive(Args, Debug)]
 pub struct Check {
-    /// Sources, entries or directories; without any, the whole work tree
+    /// Ask the interpreter about racy entries
+    #[arg(long)]
+    pub prove: bool,
+    /// An interpreter for --prove (repeatable)
+    #[arg(long, value_name = "PATH")]
+    pub python: Vec<PathBuf>,
+    /// Exit 0 whatever is found
+    #[arg(long)]
+    pub exit_zero: bool,
+    /// Sources or directories; without any, the whole work tree
     #[arg(value_name = "PATH")]
-    pub paths: Vec<std::path::PathBuf>,
+    pub paths: Vec<PathBuf>,
 }
 
 impl Run for Check {
-    fn run(&self, _global: &Global) -> Result<ExitCode> {
-        anyhow::bail!("check: not built yet")
+    fn run(&self, global: &Global) -> Result<ExitCode> {
+        let session = Session::open(global, &[])?;
+        let terminal = Terminal::stdout(global.color);
+        let mut scan = {
+            let progress = Progress::new(Terminal::stderr(global.color), global.quiet);
+            let seen = |directories| progress.seen(directories);
+            let options = Options {
+                progress: Some(&seen),
+                ..session.options(global, None)
+            };
+            let mut scan = scan::whole(&options)?;
+            super::narrow(&session, &mut scan, &self.paths)?;
+            scan
+        };
+        if self.prove {
+            super::prove::acquit(&session, &mut scan, &self.python)?;
+        }
+        for trouble in &scan.troubles {
+            message(&format!(
+                "pycgate: {}: {} failed: {}",
+                trouble.path.display(),
+                trouble.doing,
+                trouble.error
+            ));
+        }
+        let found = scan.lying().count() + scan.ghosts.len();
+        match global.format {
+            Format::Json => output(&Report::new("check", &scan, false).text())?,
+            format => output(&self.lines(global, &scan, terminal, format, found))?,
+        }
+        let status = match (found, scan.troubles.is_empty()) {
+            (_, false) => 2,
+            (0, true) => 0,
+            _ if self.exit_zero => 0,
+            _ => 1,
+        };
+        Ok(ExitCode::from(status))
+    }
+}
+
+impl Check {
+    fn lines(
+        &self,
+        global: &Global,
+        scan: &Scan,
+        terminal: Terminal,
+        format: Format,
+        found: usize,
+    ) -> String {
+        let mut lines = String::new();
+        for entry in scan
+            .entries
+            .iter()
+            .filter(|entry| global.all_entries || entry.state >= crate::bytecode::State::Racy)
+        {
+            lines.push_str(&match format {
+                Format::Github => text::annotation(scan, entry),
+                _ => text::finding(scan, entry, terminal),
+            });
+            lines.push('\n');
+        }
+        for ghost in &scan.ghosts {
+            lines.push_str(&text::ghost(ghost));
+            lines.push('\n');
+        }
+        if !global.quiet && format != Format::Github {
+            lines.push_str(&text::summary(scan, false));
+            lines.push('\n');
+            if found > 0 {
+                lines.push_str("`pycgate gate` purges what is racy or stale.\n");
+            }
+        }
+        lines
     }
 }

@@ -1,23 +1,451 @@
-//! `pycgate gate`.
+//! `pycgate gate`: purge what can be stale, run the sweep, certify its verdict.
 
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context, Result, bail};
+use bstr::{BString, ByteSlice};
 use clap::Args;
+use tempfile::NamedTempFile;
 
-use crate::cli::Global;
+use crate::bytecode::{Kind, State};
+use crate::cli::{Format, Global};
 use crate::cmd::Run;
+use crate::cmd::session::Session;
+use crate::cmd::sweep::{self, Sweep};
+use crate::cmd::verdict::{self, GATE_FAILED, NOT_EXECUTABLE, NOT_FOUND, Verdict};
+use crate::config::Isolation;
+use crate::report::json::{Report, SweepPart};
+use crate::report::progress::Progress;
+use crate::report::style::{Terminal, message, output, printable};
+use crate::report::{path_of, text};
+use crate::scan::{self, Action, Entry, Scan, TreeKind, Untouchable};
+use crate::worktree::payload::{Base, Payload};
 
 /// Arguments of `gate`.
 #[derive(Args, Debug)]
 pub struct Gate {
+    /// Measure the payload against the merge base with REV instead of HEAD
+    #[arg(long, value_name = "REV")]
+    pub base: Option<String>,
+    /// Limit the payload to PATH (repeatable); everything is scanned all the same
+    #[arg(long, value_name = "PATH")]
+    pub only: Vec<PathBuf>,
+    /// Scan DIR as well: sources outside the work tree (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub also: Vec<PathBuf>,
+    /// `fresh` also gives the sweep an empty PYTHONPYCACHEPREFIX [default: purge]
+    #[arg(long, value_name = "HOW")]
+    pub isolation: Option<Isolation>,
+    /// Ask the interpreter about racy entries and keep those it acquits
+    #[arg(long)]
+    pub prove: bool,
+    /// An interpreter for --prove (repeatable)
+    #[arg(long, value_name = "PATH")]
+    pub python: Vec<PathBuf>,
+    /// Write the report to FILE, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Change nothing; list what would be purged
+    #[arg(long, conflicts_with = "command")]
+    pub dry_run: bool,
     /// The sweep: a command and its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
-    pub command: Vec<std::ffi::OsString>,
+    pub command: Vec<OsString>,
+}
+
+/// What the gate ends with.
+struct Outcome {
+    verdict: Verdict,
+    status: u8,
+    reasons: Vec<String>,
+    sweep: Option<Sweep>,
 }
 
 impl Run for Gate {
-    fn run(&self, _global: &Global) -> Result<ExitCode> {
-        anyhow::bail!("gate: not built yet")
+    fn run(&self, global: &Global) -> Result<ExitCode> {
+        let terminal = Terminal::stderr(global.color);
+        let report_file = self.report.as_deref().map(prepare_report).transpose()?;
+        let session = Session::open(global, &self.also)?;
+        if session.repo.is_none() && !global.quiet {
+            message(&format!(
+                "pycgate: {} is in no git work tree: its payload is empty, and every entry below it is judged",
+                session.root.display()
+            ));
+        }
+        let base = self.base(&session)?;
+        let mut scan = {
+            let progress = Progress::new(terminal, global.quiet);
+            let seen = |directories| progress.seen(directories);
+            let options = scan::Options {
+                progress: Some(&seen),
+                ..session.options(global, Some(&base))
+            };
+            scan::whole(&options)?
+        };
+        if self.prove {
+            super::prove::acquit(&session, &mut scan, &self.python)?;
+        }
+        scan.purge(self.dry_run);
+
+        let isolation = self
+            .isolation
+            .or(session.config.isolation)
+            .unwrap_or_default();
+        let reasons = self.reasons(&scan, isolation);
+        let outcome = self.outcome(global, &session, &scan, isolation, reasons)?;
+        self.tell(global, terminal, &scan, &outcome)?;
+        let mut report = Report::new("gate", &scan, true);
+        report.verdict = (!self.dry_run).then(|| outcome.verdict.word());
+        report.reasons.clone_from(&outcome.reasons);
+        report.sweep = outcome.sweep.as_ref().map(|sweep| SweepPart {
+            argv: self
+                .command
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            exit: sweep.status,
+            seconds: sweep.took.as_secs_f64(),
+        });
+        if let Some((file, path)) = report_file {
+            write_report(file, &path, &report.text())?;
+        }
+        if global.format == Format::Json && self.command.is_empty() {
+            output(&report.text())?;
+        }
+        Ok(ExitCode::from(outcome.status))
     }
+}
+
+impl Gate {
+    fn base(&self, session: &Session) -> Result<Base> {
+        let Some(repo) = &session.repo else {
+            if self.base.is_some() {
+                bail!(
+                    "--base needs a git work tree, and {} is in none",
+                    session.root.display()
+                );
+            }
+            return Ok(Base::nothing());
+        };
+        let only = self
+            .only
+            .iter()
+            .map(|path| session.relative(path))
+            .collect::<Result<_>>()?;
+        let revision = self.base.as_deref().or(session.config.base.as_deref());
+        Base::new(repo, revision, only)
+    }
+
+    /// Why determinism is not certain before the sweep.
+    fn reasons(&self, scan: &Scan, isolation: Isolation) -> Vec<String> {
+        let mut reasons: Vec<String> = scan
+            .troubles
+            .iter()
+            .map(|trouble| {
+                let path = relative(scan, &trouble.path);
+                format!(
+                    "{path}: {} failed: {}; make it readable or --exclude it",
+                    trouble.doing, trouble.error
+                )
+            })
+            .collect();
+        let exempt = isolation == Isolation::Fresh
+            && !self.command.is_empty()
+            && !verdict::ignores_environment(&self.command);
+        for entry in scan
+            .lying()
+            .filter(|entry| !(exempt && hidden_by_prefix(entry)))
+        {
+            let path = printable(&path_of(scan, entry));
+            let state = entry.state;
+            match (&entry.action, entry.untouchable) {
+                (Action::Failed(why), _) => reasons.push(format!("{path}: {state}, and it could not be removed: {why}")),
+                (_, Some(Untouchable::Tracked)) => reasons.push(format!(
+                    "{path}: {state}, and git tracks it ({}); stop tracking it: git rm --cached {path}",
+                    entry.reason
+                )),
+                (_, Some(Untouchable::Symlinked)) => reasons.push(format!(
+                    "{path}: {state}, behind a symlinked __pycache__ ({}); purge it where the link points, or remove the link",
+                    entry.reason
+                )),
+                (_, Some(Untouchable::Unknown)) => reasons.push(format!(
+                    "{path}: {state}, and neither an index nor HEAD can say whether git tracks it; mend the repository (git fsck)"
+                )),
+                _ => {}
+            }
+        }
+        reasons
+    }
+
+    fn outcome(
+        &self,
+        global: &Global,
+        session: &Session,
+        scan: &Scan,
+        isolation: Isolation,
+        mut reasons: Vec<String>,
+    ) -> Result<Outcome> {
+        if self.dry_run {
+            return Ok(Outcome {
+                verdict: Verdict::Pass,
+                status: 0,
+                reasons,
+                sweep: None,
+            });
+        }
+        if !reasons.is_empty() {
+            return Ok(Outcome {
+                verdict: Verdict::Inconclusive,
+                status: GATE_FAILED,
+                reasons,
+                sweep: None,
+            });
+        }
+        if self.command.is_empty() {
+            return Ok(Outcome {
+                verdict: Verdict::Pass,
+                status: 0,
+                reasons,
+                sweep: None,
+            });
+        }
+        let prefix = match isolation {
+            Isolation::Purge => None,
+            Isolation::Fresh => Some(
+                tempfile::Builder::new()
+                    .prefix("pycgate-")
+                    .tempdir()
+                    .context(
+                        "cannot make a directory for a fresh bytecode prefix: is TMPDIR writable?",
+                    )?,
+            ),
+        };
+        let sweep = match sweep::run(&self.command, prefix.as_ref().map(tempfile::TempDir::path)) {
+            Ok(sweep) => sweep,
+            Err(error) => return Ok(self.not_started(&error)),
+        };
+        drop(prefix);
+        let mut verdict = verdict::of_sweep(sweep.status, &self.command);
+        let mut status = sweep.status;
+        if verdict == Verdict::Inconclusive {
+            reasons.push(pytest_reason(status));
+        }
+        match self.payload_again(global) {
+            Err(error) => reasons.push(format!(
+                "the payload could not be read again after the sweep: {error:#}"
+            )),
+            Ok(after) => reasons.extend(scan.payload.difference(&after).iter().map(
+                |(path, change)| format!("{} {} during the sweep", printable(path), change.word()),
+            )),
+        }
+        let moved = reasons.len() > usize::from(verdict == Verdict::Inconclusive);
+        if moved {
+            verdict = Verdict::Inconclusive;
+            status = GATE_FAILED;
+        }
+        let _ = session;
+        Ok(Outcome {
+            verdict,
+            status,
+            reasons,
+            sweep: Some(sweep),
+        })
+    }
+
+    /// The payload as it is now, against the base and the index as they are now.
+    fn payload_again(&self, global: &Global) -> Result<Payload> {
+        let session = Session::open(global, &self.also)?;
+        let base = self.base(&session)?;
+        scan::payload(&session.options(global, Some(&base)))
+    }
+
+    fn not_started(&self, error: &io::Error) -> Outcome {
+        let word = &self.command[0];
+        let status = if error.kind() == io::ErrorKind::NotFound {
+            NOT_FOUND
+        } else {
+            NOT_EXECUTABLE
+        };
+        let path = Path::new(word);
+        let hint = if path.is_dir() {
+            format!(
+                ": it is a directory; to test it: pycgate gate -- pytest {}",
+                printable(word.as_encoded_bytes())
+            )
+        } else if path.is_file() && path.extension().is_some_and(|suffix| suffix == "py") {
+            format!(
+                ": to run it: pycgate gate -- python {}",
+                printable(word.as_encoded_bytes())
+            )
+        } else {
+            String::new()
+        };
+        let reason = format!(
+            "the command {} could not be started: {error}{hint}",
+            printable(word.as_encoded_bytes())
+        );
+        Outcome {
+            verdict: Verdict::Inconclusive,
+            status,
+            reasons: vec![reason],
+            sweep: None,
+        }
+    }
+
+    /// The summary: on standard error where there is a command, whose output is the caller's.
+    fn tell(
+        &self,
+        global: &Global,
+        terminal: Terminal,
+        scan: &Scan,
+        outcome: &Outcome,
+    ) -> Result<()> {
+        let with_command = !self.command.is_empty();
+        let mut lines = String::new();
+        let machine = global.format == Format::Json && !with_command;
+        if !machine {
+            if global.format == Format::Github {
+                let due = scan.lying();
+                for entry in due {
+                    lines.push_str(&text::annotation(scan, entry));
+                    lines.push('\n');
+                }
+            } else if !global.quiet || self.dry_run {
+                lines.push_str(&text::table(
+                    scan,
+                    terminal,
+                    global.all_entries || global.verbose,
+                ));
+            }
+        }
+        for reason in &outcome.reasons {
+            message(&format!("pycgate: {reason}"));
+        }
+        let style = match outcome.verdict {
+            Verdict::Pass => AnsiColor::Green.on_default().bold(),
+            Verdict::Block => AnsiColor::Red.on_default().bold(),
+            Verdict::Inconclusive => AnsiColor::Yellow.on_default().bold(),
+        };
+        if !global.quiet {
+            let word = if self.dry_run {
+                "dry run"
+            } else {
+                outcome.verdict.word()
+            };
+            let style = if self.dry_run {
+                Style::new().bold()
+            } else {
+                style
+            };
+            let sweep = outcome.sweep.as_ref().map_or(String::new(), |sweep| {
+                format!(
+                    "; the sweep exited {} after {:.1} s",
+                    sweep.status,
+                    sweep.took.as_secs_f64()
+                )
+            });
+            lines.push_str(&format!(
+                "pycgate: {}: {}{sweep}\n",
+                terminal.paint(style, word),
+                text::summary(scan, self.dry_run)
+            ));
+        }
+        if machine {
+            return Ok(());
+        }
+        if with_command {
+            let _ = io::stderr().write_all(lines.as_bytes());
+            return Ok(());
+        }
+        output(&lines)
+    }
+}
+
+/// Entries that an interpreter with another prefix does not see: those in `__pycache__` and in other
+/// prefixes, of interpreters that know prefixes (3.8 and later).
+fn hidden_by_prefix(entry: &Entry) -> bool {
+    let minor = |head: &str| {
+        let digits = entry
+            .tag
+            .to_str()
+            .ok()?
+            .strip_prefix(head)?
+            .strip_prefix('3')?;
+        digits
+            .trim_end_matches(|c: char| !c.is_ascii_digit())
+            .parse::<u32>()
+            .ok()
+    };
+    entry.kind == Kind::Cached
+        && entry.state >= State::Racy
+        && minor("cpython-")
+            .or_else(|| minor("pypy"))
+            .is_some_and(|minor| minor >= 8)
+}
+
+fn pytest_reason(status: u8) -> String {
+    let what = match status {
+        2 => "was interrupted, or could not collect its tests",
+        3 => "had an internal error",
+        4 => "was called with arguments it does not know",
+        _ => "found no tests",
+    };
+    format!("pytest {what} (exit status {status}): that says nothing of the code")
+}
+
+fn relative(scan: &Scan, path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let work = scan.trees.iter().find(|tree| tree.kind == TreeKind::Work);
+    let path = work
+        .and_then(|tree| path.strip_prefix(&tree.root).ok())
+        .unwrap_or(path);
+    let name: BString = path.as_os_str().as_bytes().into();
+    if name.is_empty() {
+        ".".to_owned()
+    } else {
+        printable(&name)
+    }
+}
+
+/// Makes the file the report is written to later, so that a place that cannot be written to is
+/// known before the sweep.
+fn prepare_report(path: &Path) -> Result<(NamedTempFile, PathBuf)> {
+    let path = std::path::absolute(path)?;
+    let directory = path.parent().context("--report names no file")?;
+    if path.is_dir() {
+        bail!(
+            "--report {}: it is a directory; name a file",
+            path.display()
+        );
+    }
+    let file = tempfile::Builder::new()
+        .prefix(".pycgate-report-")
+        .tempfile_in(directory)
+        .with_context(|| {
+            format!(
+                "--report {}: its directory cannot be written to",
+                path.display()
+            )
+        })?;
+    Ok((file, path))
+}
+
+/// Writes the whole report under another name and moves it into place.
+fn write_report(mut file: NamedTempFile, path: &Path, text: &str) -> Result<()> {
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
+    written.with_context(|| format!("--report {}: it cannot be written", path.display()))?;
+    // Temporary files are private; a report is for whoever may read its directory.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.as_file()
+            .set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    file.persist(path)
+        .with_context(|| format!("--report {}: it cannot be moved into place", path.display()))?;
+    Ok(())
 }

@@ -16,8 +16,12 @@ pub mod gate;
 pub mod hook;
 pub mod install;
 pub mod man;
+pub mod prove;
 pub mod purge;
+mod session;
+mod sweep;
 pub mod uninstall;
+mod verdict;
 
 /// A command that can be run.
 pub trait Run {
@@ -48,4 +52,50 @@ fn print(global: &Global, text: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Leaves of a scan only what belongs to the paths a user names: sources, entries, or directories
+/// with all below.
+///
+/// # Errors
+/// If a path lies outside the work tree, or does not exist.
+fn narrow(
+    session: &session::Session,
+    scan: &mut crate::scan::Scan,
+    paths: &[std::path::PathBuf],
+) -> Result<()> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let mut wanted = Vec::new();
+    for path in paths {
+        let relative = session.relative(path)?;
+        let known = scan
+            .entries
+            .iter()
+            .any(|entry| entry.source.as_ref() == Some(&relative));
+        if !known && session.directory.join(path).symlink_metadata().is_err() {
+            anyhow::bail!("{}: there is no such file or directory", path.display());
+        }
+        wanted.push(relative);
+    }
+    keep_below(scan, &wanted);
+    Ok(())
+}
+
+/// Leaves of a scan only what lies below some paths, or has its source there.
+fn keep_below(scan: &mut crate::scan::Scan, paths: &[bstr::BString]) {
+    let is_below = |path: &[u8]| {
+        paths.iter().any(|top| {
+            top.is_empty()
+                || path
+                    .strip_prefix(top.as_slice())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        })
+    };
+    scan.entries.retain(|entry| {
+        entry.source.as_ref().is_some_and(|source| is_below(source))
+            || entry.tree == 0 && is_below(&entry.path)
+    });
+    scan.ghosts.retain(|ghost| is_below(ghost));
 }

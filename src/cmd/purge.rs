@@ -1,23 +1,184 @@
-//! `pycgate purge`.
+//! `pycgate purge`: purge the entries of given sources.
 
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use bstr::{BString, ByteSlice};
 use clap::Args;
 
-use crate::cli::Global;
+use crate::bytecode::State;
+use crate::cli::{Format, Global};
 use crate::cmd::Run;
+use crate::cmd::session::Session;
+use crate::report::json::Report;
+use crate::report::path_of;
+use crate::report::style::{Terminal, message, output, printable};
+use crate::report::text;
+use crate::scan::{self, Action, Scan, Wanted};
 
 /// Arguments of `purge`.
 #[derive(Args, Debug)]
 pub struct Purge {
+    /// Change nothing; list what would be purged
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Read the paths from FILE, `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub pathspec_from_file: Option<PathBuf>,
+    /// The paths in FILE end with NUL instead of a newline
+    #[arg(long, requires = "pathspec_from_file")]
+    pub pathspec_file_nul: bool,
     /// Sources or directories
-    #[arg(value_name = "PATH")]
-    pub paths: Vec<std::path::PathBuf>,
+    #[arg(value_name = "PATH", required_unless_present = "pathspec_from_file")]
+    pub paths: Vec<PathBuf>,
 }
 
 impl Run for Purge {
-    fn run(&self, _global: &Global) -> Result<ExitCode> {
-        anyhow::bail!("purge: not built yet")
+    fn run(&self, global: &Global) -> Result<ExitCode> {
+        let session = Session::open(global, &[])?;
+        let mut paths = self.paths.clone();
+        if let Some(file) = &self.pathspec_from_file {
+            paths.extend(self.read_paths(file)?);
+        }
+        let mut files = Vec::new();
+        let mut directories = Vec::new();
+        for path in &paths {
+            let relative = session.relative(path)?;
+            if is_directory(&session.root, &relative) {
+                directories.push(relative);
+            } else {
+                files.push(wanted(&session, relative));
+            }
+        }
+        let options = session.options(global, None);
+        let mut scan = scan::sources(&options, &files)?;
+        scan.purge(self.dry_run);
+        if !directories.is_empty() {
+            let mut below = scan::whole(&scan::Options {
+                keep_all: true,
+                ..options
+            })?;
+            super::keep_below(&mut below, &directories);
+            for entry in &mut below.entries {
+                entry.due =
+                    entry.untouchable.is_none() && entry.state != State::Orphan || entry.due;
+            }
+            below.purge(self.dry_run);
+            join(&mut scan, below);
+        }
+        self.tell(global, &scan)
     }
+}
+
+impl Purge {
+    fn read_paths(&self, file: &Path) -> Result<Vec<PathBuf>> {
+        use std::os::unix::ffi::OsStrExt;
+        let mut bytes = Vec::new();
+        if file.as_os_str() == "-" {
+            std::io::stdin()
+                .read_to_end(&mut bytes)
+                .context("cannot read paths from standard input")?;
+        } else {
+            bytes = std::fs::read(file)
+                .with_context(|| format!("cannot read paths from {}", file.display()))?;
+        }
+        let separator = if self.pathspec_file_nul { 0 } else { b'\n' };
+        let names = bytes.split(|&byte| byte == separator).map(|name| {
+            if self.pathspec_file_nul {
+                name
+            } else {
+                name.strip_suffix(b"\r").unwrap_or(name)
+            }
+        });
+        Ok(names
+            .filter(|name| !name.is_empty())
+            .map(|name| PathBuf::from(std::ffi::OsStr::from_bytes(name)))
+            .collect())
+    }
+
+    fn tell(&self, global: &Global, scan: &Scan) -> Result<ExitCode> {
+        let mut failed = false;
+        for trouble in &scan.troubles {
+            failed = true;
+            message(&format!(
+                "pycgate: {}: {} failed: {}",
+                trouble.path.display(),
+                trouble.doing,
+                trouble.error
+            ));
+        }
+        for entry in &scan.entries {
+            let path = printable(&path_of(scan, entry));
+            if let Action::Failed(why) = &entry.action {
+                failed = true;
+                message(&format!("pycgate: {path} could not be removed: {why}"));
+            }
+            if entry.untouchable.is_some() {
+                message(&format!(
+                    "pycgate: {path} is tracked by git or behind a symlink, and stays ({})",
+                    entry.state
+                ));
+                failed |= entry.state >= State::Racy;
+            }
+        }
+        match global.format {
+            Format::Json => output(&Report::new("purge", scan, false).text())?,
+            _ if !global.quiet && (self.dry_run || global.verbose) => {
+                let terminal = Terminal::stdout(global.color);
+                output(&format!(
+                    "{}{}\n",
+                    text::table(scan, terminal, global.verbose),
+                    text::summary(scan, self.dry_run)
+                ))?;
+            }
+            _ => {}
+        }
+        Ok(ExitCode::from(u8::from(failed)))
+    }
+}
+
+fn is_directory(root: &Path, path: &BString) -> bool {
+    root.join(path.to_path_lossy())
+        .symlink_metadata()
+        .is_ok_and(|data| data.is_dir())
+}
+
+/// A source the user names. `mod.pyc` beside one that is gone may go only if git knows the source.
+fn wanted(session: &Session, path: BString) -> Wanted {
+    let gone = session
+        .root
+        .join(path.to_path_lossy())
+        .symlink_metadata()
+        .is_err();
+    let beside = gone
+        && session.repo.as_ref().is_some_and(|repo| {
+            repo.index().is_ok_and(|index| index.tracks(path.as_bstr()))
+                || path
+                    .to_str()
+                    .is_ok_and(|path| repo.resolve(&format!("HEAD:{path}")).is_some())
+        });
+    Wanted {
+        path,
+        purge: true,
+        gone,
+        beside,
+    }
+}
+
+/// Adds the results of one scan to another's; both are of one work tree.
+fn join(scan: &mut Scan, other: Scan) {
+    let shift = scan.trees.len();
+    scan.trees.extend(other.trees);
+    scan.entries
+        .extend(other.entries.into_iter().map(|mut entry| {
+            entry.tree += shift;
+            entry
+        }));
+    scan.ghosts.extend(other.ghosts);
+    scan.troubles.extend(other.troubles);
+    scan.counts.purged += other.counts.purged;
+    scan.counts.failed += other.counts.failed;
+    scan.counts.scanned += other.counts.scanned;
 }

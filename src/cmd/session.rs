@@ -1,0 +1,184 @@
+//! What every command that looks at a work tree begins with.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use bstr::BString;
+
+use crate::cli::Global;
+use crate::config::{Config, Numba};
+use crate::scan::{Exclude, Options};
+use crate::worktree::Repo;
+use crate::worktree::payload::Base;
+
+/// The work tree, its configuration and what the command line adds.
+pub struct Session {
+    /// Where the command was started, absolute.
+    pub directory: PathBuf,
+    /// The repository; `None` outside git.
+    pub repo: Option<Repo>,
+    /// Root of the work tree, absolute and without symlinks; outside git the directory.
+    pub root: PathBuf,
+    /// What the configuration file says.
+    pub config: Config,
+    /// Bytecode prefixes, absolute.
+    pub prefixes: Vec<PathBuf>,
+    /// Further trees, absolute.
+    pub also: Vec<PathBuf>,
+    /// What is left out.
+    pub exclude: Exclude,
+}
+
+impl Session {
+    /// Finds the repository as git does, reads the configuration, and merges the command line.
+    ///
+    /// # Errors
+    /// If the directory, the repository or the configuration cannot be read.
+    pub fn open(global: &Global, also: &[PathBuf]) -> Result<Self> {
+        let directory = current_directory()?;
+        let repo = Repo::discover(&directory)?;
+        Self::with(global, also, directory, repo)
+    }
+
+    /// As [`Session::open`], for the repository git has started a hook in. `None` outside git.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn for_hook(global: &Global) -> Result<Option<Self>> {
+        let directory = current_directory()?;
+        match Repo::for_hook(&directory)? {
+            None => Ok(None),
+            Some(repo) => Self::with(global, &[], directory, Some(repo)).map(Some),
+        }
+    }
+
+    fn with(
+        global: &Global,
+        also: &[PathBuf],
+        directory: PathBuf,
+        repo: Option<Repo>,
+    ) -> Result<Self> {
+        let root = match &repo {
+            Some(repo) => repo.root().to_path_buf(),
+            None => directory
+                .canonicalize()
+                .with_context(|| format!("cannot find {}", directory.display()))?,
+        };
+        let config = Config::load(&root, global.config.as_deref())?;
+        let globs: Vec<&String> = config.exclude.iter().chain(&global.exclude).collect();
+        let exclude = Exclude::new(&globs)?;
+        let mut prefixes: Vec<PathBuf> = global
+            .pycache_prefix
+            .iter()
+            .map(|prefix| directory.join(prefix))
+            .collect();
+        prefixes.extend(config.pycache_prefix.iter().cloned());
+        prefixes.extend(interpreter_prefixes(&directory));
+        prefixes.sort();
+        prefixes.dedup();
+        let also = also
+            .iter()
+            .map(|path| {
+                let path = directory.join(path);
+                path.canonicalize()
+                    .with_context(|| format!("cannot find {} (--also)", path.display()))
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            directory,
+            repo,
+            root,
+            config,
+            prefixes,
+            also,
+            exclude,
+        })
+    }
+
+    /// The options of a scan over this work tree.
+    pub fn options<'a>(&'a self, global: &Global, payload: Option<&'a Base>) -> Options<'a> {
+        Options {
+            root: &self.root,
+            repo: self.repo.as_ref(),
+            prefixes: &self.prefixes,
+            also: &self.also,
+            exclude: &self.exclude,
+            read_every_header: global.all_entries,
+            keep_all: global.all_entries,
+            numba_all: self.config.numba == Numba::All,
+            payload,
+            progress: None,
+        }
+    }
+
+    /// A path of the user's, relative to the root.
+    ///
+    /// # Errors
+    /// If it lies outside the work tree.
+    pub fn relative(&self, path: &Path) -> Result<BString> {
+        use std::os::unix::ffi::OsStrExt;
+        let absolute = plain(&self.directory.join(path));
+        // The last component may itself be a symlink, which is what is meant then.
+        let resolved = match (
+            absolute.parent().and_then(|parent| existing(parent).ok()),
+            absolute.file_name(),
+        ) {
+            (Some(parent), Some(name)) if absolute != self.root => parent.join(name),
+            _ => absolute.canonicalize().unwrap_or_else(|_| absolute.clone()),
+        };
+        for candidate in [&resolved, &absolute] {
+            if let Ok(relative) = candidate.strip_prefix(&self.root) {
+                return Ok(relative.as_os_str().as_bytes().into());
+            }
+        }
+        bail!(
+            "{} lies outside the work tree {}",
+            path.display(),
+            self.root.display()
+        )
+    }
+}
+
+fn current_directory() -> Result<PathBuf> {
+    env::current_dir().context("the current directory cannot be found: does it still exist?")
+}
+
+/// A path without `.` and `..`, taken lexically.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// The real path of a directory of which the end may be missing.
+fn existing(path: &Path) -> std::io::Result<PathBuf> {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), ..) => Ok(real),
+        (Err(_), Some(parent), Some(name)) => Ok(existing(parent)?.join(name)),
+        (Err(error), ..) => Err(error),
+    }
+}
+
+/// Where interpreters put entries without being told on the command line: `PYTHONPYCACHEPREFIX`,
+/// relative to the process's directory, and on macOS the prefix of the system's Python.
+fn interpreter_prefixes(directory: &Path) -> Vec<PathBuf> {
+    let mut prefixes = Vec::new();
+    if let Some(prefix) = env::var_os("PYTHONPYCACHEPREFIX").filter(|prefix| !prefix.is_empty()) {
+        prefixes.push(directory.join(prefix));
+    }
+    if cfg!(target_os = "macos")
+        && let Some(home) = env::var_os("HOME")
+    {
+        prefixes.push(PathBuf::from(home).join("Library/Caches/com.apple.python"));
+    }
+    prefixes
+}

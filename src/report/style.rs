@@ -1,0 +1,151 @@
+//! Colour, and names made fit to print.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::bytecode::State;
+use crate::cli::ColorChoice;
+
+/// Where to write, and whether in colour.
+#[derive(Clone, Copy, Debug)]
+pub struct Terminal {
+    /// Whether colour is used.
+    pub color: bool,
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether it is one.
+    pub is_terminal: bool,
+}
+
+impl Terminal {
+    /// Standard output.
+    pub fn stdout(choice: ColorChoice) -> Self {
+        Self::new(
+            choice,
+            io::stdout().is_terminal(),
+            rustix::termios::tcgetwinsize(io::stdout())
+                .ok()
+                .map(|size| size.ws_col),
+        )
+    }
+
+    /// Standard error.
+    pub fn stderr(choice: ColorChoice) -> Self {
+        Self::new(
+            choice,
+            io::stderr().is_terminal(),
+            rustix::termios::tcgetwinsize(io::stderr())
+                .ok()
+                .map(|size| size.ws_col),
+        )
+    }
+
+    fn new(choice: ColorChoice, is_terminal: bool, columns: Option<u16>) -> Self {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let color = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto if set("NO_COLOR") => false,
+            ColorChoice::Auto
+                if set("CLICOLOR_FORCE")
+                    && std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0") =>
+            {
+                true
+            }
+            ColorChoice::Auto => {
+                is_terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+            }
+        };
+        let asked = std::env::var("COLUMNS")
+            .ok()
+            .and_then(|columns| columns.parse().ok());
+        let width = asked
+            .or(columns.map(usize::from))
+            .filter(|&width| width > 0)
+            .unwrap_or(80);
+        Self {
+            color,
+            width,
+            is_terminal,
+        }
+    }
+
+    /// Text in a style.
+    pub fn paint(self, style: Style, text: &str) -> String {
+        if self.color {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// The style of a state.
+    pub fn state(self, state: State) -> Style {
+        match state {
+            State::Racy => AnsiColor::Yellow.on_default(),
+            State::Stale => AnsiColor::Red.on_default().bold(),
+            State::Settled => AnsiColor::Green.on_default(),
+            State::Rejected | State::Orphan => Style::new().dimmed(),
+        }
+    }
+}
+
+/// A name fit to print: what is not UTF-8 or could steer a terminal is escaped.
+pub fn printable(name: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in name.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            // Besides control characters: marks that turn the direction of what follows.
+            if c.is_control()
+                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            {
+                text.extend(c.escape_default());
+            } else {
+                text.push(c);
+            }
+        }
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+/// `1 entry`, `3 entries`.
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Writes a line to standard error. That nobody reads it is no reason to fail.
+pub fn message(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Writes to standard output. A reader that has closed the pipe is done, and that is no error.
+///
+/// # Errors
+/// If the output cannot be written, as to a full disk.
+pub fn output(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::from(error).context("cannot write to standard output"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert_eq!(printable(b"a\x1b[31m\nb\xff"), "a\\u{1b}[31m\\nb\\xff");
+        assert_eq!(printable("é \u{202e}".as_bytes()), "é \\u{202e}");
+    }
+}
