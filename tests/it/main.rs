@@ -1,4 +1,7 @@
-fn main() {}
+//! Tests of the whole program: real git, real Python. One binary, because each one links anew.
+
+mod harness;
+mod lab;
 
 mod doctor;
 mod frameworks;
@@ -8,4 +11,4 @@ mod git_situations;
 mod git_slow;
 mod hook;
 mod install;
-mod lab;
+mod selfcheck;

@@ -1,0 +1,137 @@
+//! Time: situations that one second must hold, and entries old enough to be settled.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::command::clean;
+use super::interpreter;
+
+/// How often a situation is tried anew when the second ended in the middle of it.
+const ATTEMPTS: usize = 20;
+
+/// Returns just after a second of the clock has begun, so that nearly all of it is left.
+pub fn start_of_a_second() {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970");
+    // A file's time may be a timer tick behind the clock: the first 10 ms do not belong to us.
+    let behind = u64::from(now.subsec_nanos());
+    if !(10_000_000..60_000_000).contains(&behind) {
+        let left = (1_010_000_000 - behind) % 1_000_000_000;
+        std::thread::sleep(Duration::from_nanos(left));
+    }
+}
+
+/// Runs `situation` right after a second begins, until it gives a result. It gives `None` where
+/// the second ended in the middle (see [`super::pyc::matches`]) and must be able to start anew.
+///
+/// # Panics
+/// Where it never gave one: a test that did not race has shown nothing.
+pub fn in_one_second<T>(mut situation: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..ATTEMPTS {
+        start_of_a_second();
+        if let Some(result) = situation() {
+            return result;
+        }
+    }
+    panic!("the situation never happened within one second in {ATTEMPTS} attempts");
+}
+
+/// Which margin an entry gets.
+#[derive(Clone, Copy, Debug)]
+pub enum Margin {
+    /// Entries of plain imports: 2 s and more.
+    Plain,
+    /// Entries of tools, pytest's for instance: 10 s and more.
+    Tool,
+}
+
+/// Waits until an entry written now is later than the last touch of all these sources by more
+/// than the margin. Write the sources of many trees, wait once, then import.
+pub fn wait_out(margin: Margin, sources: &[impl AsRef<Path>]) {
+    let until = sources
+        .iter()
+        .map(|source| past_margin(margin, source.as_ref()))
+        .max();
+    if let Some(until) = until
+        && let Ok(left) = until.duration_since(SystemTime::now())
+    {
+        std::thread::sleep(left);
+    }
+}
+
+fn past_margin(margin: Margin, source: &Path) -> SystemTime {
+    let stat = fs::metadata(source)
+        .unwrap_or_else(|error| panic!("cannot stat {}: {error}", source.display()));
+    let (fixed, rate) = match margin {
+        Margin::Plain => (2000, 16 * 1024),
+        Margin::Tool => (10_000, 1024),
+    };
+    // A file system of whole seconds gets two more.
+    let coarse = if stat.ctime_nsec() == 0 { 3000 } else { 0 };
+    let size = stat.size() * 1000 / rate;
+    let touched = Duration::new(
+        u64::try_from(stat.ctime()).expect("after 1970"),
+        u32::try_from(stat.ctime_nsec()).expect("less than a second"),
+    );
+    UNIX_EPOCH + touched + Duration::from_millis(fixed + coarse + size + 60)
+}
+
+/// How many trees of innocents are made with one wait.
+const BATCH: usize = 24;
+/// How many modules each of them has.
+pub const INNOCENTS: usize = 6;
+
+/// Moves one tree of innocents here. Trees are made many at a time, because their entries have to
+/// be later than the margin; a rename changes no time of the files in them.
+pub fn move_innocents_to(target: &Path) {
+    static READY: Mutex<Vec<(tempfile::TempDir, PathBuf)>> = Mutex::new(Vec::new());
+    let mut ready = READY.lock().unwrap_or_else(|poison| poison.into_inner());
+    if ready.is_empty() {
+        *ready = make_innocents();
+    }
+    let (owner, tree) = ready.pop().expect("just made");
+    drop(ready);
+    fs::rename(&tree, target).unwrap_or_else(|error| {
+        panic!(
+            "cannot rename {} to {}: {error}",
+            tree.display(),
+            target.display()
+        )
+    });
+    drop(owner);
+}
+
+fn make_innocents() -> Vec<(tempfile::TempDir, PathBuf)> {
+    let mut trees = Vec::new();
+    let mut sources = Vec::new();
+    for _ in 0..BATCH {
+        let owner = tempfile::Builder::new()
+            .prefix("pycgate-innocents-")
+            .tempdir()
+            .expect("a temporary directory");
+        let tree = owner.path().join("innocent");
+        fs::create_dir(&tree).expect("a directory");
+        for number in 0..INNOCENTS {
+            let source = tree.join(format!("innocent{number}.py"));
+            fs::write(&source, format!("V = {number}\n")).expect("a source");
+            sources.push(source);
+        }
+        trees.push((owner, tree));
+    }
+    wait_out(Margin::Plain, &sources);
+    let mut command = Command::new(&interpreter::main().path);
+    clean(&mut command);
+    let status = command
+        .args(["-m", "compileall", "-q"])
+        .args(trees.iter().map(|(_, tree)| tree))
+        .stdin(Stdio::null())
+        .status()
+        .expect("the interpreter starts");
+    assert!(status.success(), "compileall failed");
+    trees
+}
