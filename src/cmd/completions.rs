@@ -1,19 +1,62 @@
-//! `pycgate completions`.
+//! `pycgate completions`: shell completions, for packagers.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, CommandFactory, ValueEnum};
 
-use crate::cli::Global;
+use crate::cli::{Cli, Global};
 use crate::cmd::Run;
+use crate::report::style::output;
 
 /// Arguments of `completions`.
 #[derive(Args, Debug)]
-pub struct Completions {}
+pub struct Completions {
+    /// The shell to print completions for
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// Shells that completions can be made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// GNU Bash.
+    Bash,
+    /// Z shell.
+    Zsh,
+    /// fish.
+    Fish,
+    /// PowerShell.
+    Powershell,
+    /// Elvish.
+    Elvish,
+    /// Nushell.
+    Nushell,
+}
 
 impl Run for Completions {
     fn run(&self, _global: &Global) -> Result<ExitCode> {
-        anyhow::bail!("completions: not built yet")
+        use clap_complete::{Shell as Known, generate};
+        let mut cli = Cli::command();
+        let mut text = Vec::new();
+        let known = match self.shell {
+            Shell::Bash => Some(Known::Bash),
+            Shell::Zsh => Some(Known::Zsh),
+            Shell::Fish => Some(Known::Fish),
+            Shell::Powershell => Some(Known::PowerShell),
+            Shell::Elvish => Some(Known::Elvish),
+            Shell::Nushell => None,
+        };
+        match known {
+            Some(shell) => generate(shell, &mut cli, "pycgate", &mut text),
+            None => generate(
+                clap_complete_nushell::Nushell,
+                &mut cli,
+                "pycgate",
+                &mut text,
+            ),
+        }
+        output(&String::from_utf8_lossy(&text))?;
+        Ok(ExitCode::SUCCESS)
     }
 }

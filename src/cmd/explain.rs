@@ -1,23 +1,236 @@
-//! `pycgate explain`.
+//! `pycgate explain`: every entry of one source, and why it is judged as it is.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
+use bstr::{BStr, BString, ByteSlice};
 use clap::Args;
 
-use crate::cli::Global;
+use crate::bytecode::{
+    Dialect, EntryFacts, SourceFacts, Verdict, parse_beside, parse_in_pycache, timeline,
+};
+use crate::cli::{Format, Global};
 use crate::cmd::Run;
+use crate::cmd::session::Session;
+use crate::fsys::{Dir, Stat, resolve};
+use crate::report::json::Report;
+use crate::report::path_of;
+use crate::report::style::{Terminal, output, printable};
+use crate::report::timeline::{Explained, explain};
+use crate::scan::{self, Entry, Options, Scan, Untouchable, Wanted};
 
 /// Arguments of `explain`.
 #[derive(Args, Debug)]
 pub struct Explain {
     /// A source or an entry
     #[arg(value_name = "PATH")]
-    pub path: std::path::PathBuf,
+    pub path: PathBuf,
 }
 
 impl Run for Explain {
-    fn run(&self, _global: &Global) -> Result<ExitCode> {
-        anyhow::bail!("explain: not built yet")
+    fn run(&self, global: &Global) -> Result<ExitCode> {
+        let session = Session::open(global, &[])?;
+        let (source, entry) = self.meant(&session)?;
+        let wanted = Wanted {
+            path: source.clone(),
+            purge: false,
+            gone: false,
+            beside: false,
+        };
+        let options = Options {
+            read_every_header: true,
+            keep_all: true,
+            ..session.options(global, None)
+        };
+        let mut scan = scan::sources(&options, &[wanted])?;
+        if let Some(entry) = &entry {
+            scan.entries.retain(|found| {
+                &scan.trees[found.tree].root.join(found.path.to_path_lossy()) == entry
+            });
+        }
+        if let Some(trouble) = scan.troubles.first() {
+            bail!(
+                "{}: {} failed: {}",
+                trouble.path.display(),
+                trouble.doing,
+                trouble.error
+            );
+        }
+        if global.format == Format::Json {
+            output(&Report::new("explain", &scan, false).text())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let terminal = Terminal::stdout(global.color);
+        let parts: Vec<String> = scan
+            .entries
+            .iter()
+            .filter_map(|entry| {
+                Some(explain(
+                    &facts(&session, &scan, entry).ok()?.view(),
+                    terminal,
+                ))
+            })
+            .collect();
+        if parts.is_empty() {
+            output(&format!(
+                "{}: it has no entry: the next import compiles it\n",
+                printable(&source)
+            ))?;
+        } else {
+            output(&parts.join("\n"))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Explain {
+    /// The source that is meant, relative to the root, and the entry where the user named one.
+    fn meant(&self, session: &Session) -> Result<(BString, Option<PathBuf>)> {
+        use std::os::unix::ffi::OsStrExt;
+        let absolute = std::path::absolute(&self.path)?;
+        let name = absolute
+            .file_name()
+            .map(|name| name.as_bytes().to_vec())
+            .unwrap_or_default();
+        let directory = absolute.parent().unwrap_or(Path::new("/"));
+        if absolute.symlink_metadata().is_err() && !name.ends_with(b".py") {
+            bail!(
+                "{}: there is no such file: name a source or an entry",
+                self.path.display()
+            );
+        }
+        if absolute.is_dir() {
+            bail!(
+                "{}: it is a directory: name a source or an entry, or run `pycgate check`",
+                self.path.display()
+            );
+        }
+        let for_prefix = session
+            .prefixes
+            .iter()
+            .find_map(|prefix| directory.strip_prefix(prefix).ok());
+        let (parsed, sources) = if let Some(below) = for_prefix {
+            (parse_in_pycache(&name), PathBuf::from("/").join(below))
+        } else if directory
+            .file_name()
+            .is_some_and(|name| name == "__pycache__")
+        {
+            (
+                parse_in_pycache(&name),
+                directory.parent().unwrap_or(directory).to_path_buf(),
+            )
+        } else {
+            (parse_beside(&name), directory.to_path_buf())
+        };
+        let Some(parsed) = parsed else {
+            return Ok((session.relative(&self.path)?, None));
+        };
+        let existing = std::fs::read_dir(&sources)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|found| found.file_name().as_bytes().to_vec())
+            .filter(|name| parsed.belongs_to(name))
+            .min_by_key(|name| !name.ends_with(b".py"));
+        let source = existing.unwrap_or_else(|| parsed.likely_source());
+        let source = sources.join(std::ffi::OsStr::from_bytes(&source));
+        let real = absolute
+            .parent()
+            .and_then(|parent| parent.canonicalize().ok())
+            .map_or(absolute.clone(), |parent| {
+                parent.join(std::ffi::OsStr::from_bytes(&name))
+            });
+        Ok((session.relative(&source)?, Some(real)))
+    }
+}
+
+/// All that is shown of one entry, owned.
+struct Facts {
+    entry: Vec<u8>,
+    source: Option<(Vec<u8>, Stat)>,
+    stat: Stat,
+    head: Vec<u8>,
+    dialect: Option<Dialect>,
+    times: Option<crate::bytecode::Timeline>,
+    verdict: Verdict,
+    untouchable: Option<&'static str>,
+}
+
+impl Facts {
+    fn view(&self) -> Explained<'_> {
+        Explained {
+            entry: self.entry.clone(),
+            source: self.source.clone(),
+            stat: self.stat,
+            head: &self.head,
+            dialect: self.dialect,
+            times: self.times,
+            verdict: self.verdict.clone(),
+            untouchable: self.untouchable,
+        }
+    }
+}
+
+fn facts(session: &Session, scan: &Scan, entry: &Entry) -> Result<Facts> {
+    let (directory, name) = entry.split();
+    let handle = Dir::open(&scan.trees[entry.tree].root)?;
+    let handle = handle
+        .open_below(directory)
+        .or_else(|_| follow(&handle, directory))?;
+    let stat = handle
+        .lstat(name)
+        .with_context(|| format!("{} has vanished", printable(&entry.path)))?;
+    let head = handle.read(name, 16).unwrap_or_default();
+    let in_cache = entry.tree != 0 || directory.ends_with(b"__pycache__");
+    let parsed = if in_cache {
+        parse_in_pycache(name)
+    } else {
+        parse_beside(name)
+    };
+    let parsed = parsed.context("the scan lists nothing but entries")?;
+    let source = entry.source.as_ref().and_then(|source| {
+        let path = session.root.join(source.to_path_lossy());
+        let facts = SourceFacts {
+            stat: Stat::followed(&path).ok()?,
+            links_touched: resolve(&path).ok()?.links_touched,
+        };
+        Some((source.to_vec(), facts))
+    });
+    let entry_facts = EntryFacts {
+        lstat: stat,
+        stat: handle
+            .stat(name)
+            .ok()
+            .filter(|followed| followed.ino != stat.ino),
+    };
+    Ok(Facts {
+        entry: path_of(scan, entry),
+        times: source
+            .as_ref()
+            .map(|(_, facts)| timeline(&parsed, &entry_facts, facts)),
+        source: source.map(|(path, facts)| (path, facts.stat)),
+        stat,
+        dialect: Dialect::of(&parsed, &head),
+        head,
+        verdict: Verdict {
+            state: entry.state,
+            reason: entry.reason.clone(),
+        },
+        untouchable: entry.untouchable.map(|why| match why {
+            Untouchable::Tracked => "git tracks it",
+            Untouchable::Symlinked => "it lies behind a symlinked __pycache__",
+            Untouchable::Unknown => "nothing can say whether git tracks it",
+        }),
+    })
+}
+
+/// Opens a directory whose last part is a symlinked `__pycache__`, to look at it.
+fn follow(root: &Dir, directory: &BStr) -> std::io::Result<Dir> {
+    match directory.rfind_byte(b'/') {
+        Some(slash) => root
+            .open_below(&directory[..slash])?
+            .open_followed(&directory[slash + 1..]),
+        None => root.open_followed(directory),
     }
 }

@@ -1,19 +1,45 @@
-//! `pycgate man`.
+//! `pycgate man`: manual pages, for packagers.
 
 use std::process::ExitCode;
 
-use anyhow::Result;
-use clap::Args;
+use anyhow::{Result, anyhow};
+use clap::{Args, CommandFactory};
 
-use crate::cli::Global;
+use crate::cli::{Cli, Global};
 use crate::cmd::Run;
+use crate::config::did_you_mean;
+use crate::report::style::output;
 
 /// Arguments of `man`.
 #[derive(Args, Debug)]
-pub struct Man {}
+pub struct Man {
+    /// The command to print the page of; without it the page of pycgate itself
+    #[arg(value_name = "COMMAND")]
+    pub command: Option<String>,
+}
 
 impl Run for Man {
     fn run(&self, _global: &Global) -> Result<ExitCode> {
-        anyhow::bail!("man: not built yet")
+        let mut cli = Cli::command();
+        cli.build();
+        let page = match &self.command {
+            None => cli,
+            Some(name) => {
+                let names: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+                let hint = did_you_mean(name, &names);
+                let command = cli
+                    .find_subcommand(name)
+                    .ok_or_else(|| anyhow!("there is no command `{name}`{hint}"))?;
+                // In a page of its own a command is called by both words.
+                command
+                    .clone()
+                    .name(format!("pycgate-{name}"))
+                    .display_name(format!("pycgate-{name}"))
+            }
+        };
+        let mut text = Vec::new();
+        clap_mangen::Man::new(page).render(&mut text)?;
+        output(&String::from_utf8_lossy(&text))?;
+        Ok(ExitCode::SUCCESS)
     }
 }

@@ -5,6 +5,7 @@ pub mod json;
 pub mod progress;
 pub mod style;
 pub mod text;
+pub mod timeline;
 
 use bstr::ByteSlice;
 
