@@ -5,6 +5,7 @@
 //! - [`cmd`]: one file a command: ask, judge, act, report
 //! - [`hooks`]: git's hook files: where they are, putting ours in and taking them out
 //! - [`report`]: text, JSON, timeline, progress
+//! - [`prove`]: asks interpreters whether an entry holds what its source compiles to
 //! - [`scan`]: walks the work tree and the prefix trees, pairs sources with entries, has them judged
 //! - [`purge`]: the only code that removes anything
 //! - [`worktree`]: what git says: root, references, index, change sets, payload
@@ -19,6 +20,7 @@ pub mod cmd;
 pub mod config;
 pub mod fsys;
 pub mod hooks;
+pub mod prove;
 pub mod purge;
 pub mod report;
 pub mod scan;

@@ -3,15 +3,89 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use bstr::ByteSlice;
 
+use crate::bytecode::{Kind, Reason, State, parse_beside, parse_in_pycache};
 use crate::cmd::session::Session;
-use crate::scan::Scan;
+use crate::prove::{Answer, Question, prove};
+use crate::scan::{Entry, Scan};
 
 /// Asks the interpreters about every racy entry of a scan: acquitted ones become settled, others
 /// stale; where nobody can say they stay racy, with the reason why.
 ///
 /// # Errors
 /// If an interpreter the user named does not work.
-pub fn acquit(_session: &Session, _scan: &mut Scan, _pythons: &[PathBuf]) -> Result<()> {
-    anyhow::bail!("--prove: not built yet")
+pub fn acquit(session: &Session, scan: &mut Scan, pythons: &[PathBuf]) -> Result<()> {
+    let racy: Vec<usize> = (0..scan.entries.len())
+        .filter(|&at| scan.entries[at].state == State::Racy)
+        .collect();
+    let mut asked = Vec::new();
+    let mut questions = Vec::new();
+    for at in racy {
+        match question(session, scan, &scan.entries[at]) {
+            Ok(question) => {
+                asked.push(at);
+                questions.push(question);
+            }
+            Err(why) => unproved(&mut scan.entries[at], why.to_owned()),
+        }
+    }
+    for (at, answer) in asked.into_iter().zip(prove(&questions, pythons)?) {
+        let counts = &mut scan.counts;
+        let entry = &mut scan.entries[at];
+        match answer {
+            Answer::Same => {
+                (entry.state, entry.reason) = (State::Settled, Reason::ProvedSame);
+                entry.due = entry.payload && entry.untouchable.is_none();
+                counts.racy -= 1;
+                counts.settled += 1;
+            }
+            Answer::Differs(what) => {
+                (entry.state, entry.reason) = (State::Stale, Reason::ProvedDifferent { what });
+                counts.racy -= 1;
+                counts.stale += 1;
+            }
+            Answer::Unknown(why) => unproved(entry, why),
+        }
+    }
+    Ok(())
+}
+
+fn unproved(entry: &mut Entry, why: String) {
+    let otherwise = Box::new(entry.reason.clone());
+    entry.reason = Reason::Unproved { why, otherwise };
+}
+
+fn question(session: &Session, scan: &Scan, entry: &Entry) -> Result<Question, &'static str> {
+    let (_, name) = entry.split();
+    let parsed = if entry.kind == Kind::Beside {
+        parse_beside(name)
+    } else {
+        parse_in_pycache(name)
+    };
+    let parsed = parsed.ok_or("its name is no entry's")?;
+    if !matches!(entry.kind, Kind::Cached | Kind::Beside) {
+        return Err("it is no bytecode of an interpreter's own");
+    }
+    if parsed.by_tool() {
+        return Err("a tool has rewritten the source before compiling it");
+    }
+    let source = entry.source.as_ref().ok_or("its source is gone")?;
+    let level = match parsed.opt {
+        Some(b"1") => 1,
+        Some(b"2") => 2,
+        _ if name.ends_with(b".pyo") => 1,
+        _ => 0,
+    };
+    let tag = if entry.kind == Kind::Beside {
+        "cpython-27".into()
+    } else {
+        entry.tag.to_str_lossy().into_owned()
+    };
+    Ok(Question {
+        source: session.root.join(source.to_path_lossy()),
+        entry: scan.absolute(entry),
+        tag,
+        level,
+    })
 }
