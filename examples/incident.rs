@@ -378,11 +378,7 @@ impl Scratch {
         situation: &Situation,
         variable: Option<(&str, &str)>,
     ) -> Result<String> {
-        output_of(
-            self.command(python)
-                .args(situation.ask)
-                .envs(variable.into_iter()),
-        )
+        output_of(self.command(python).args(situation.ask).envs(variable))
     }
 
     fn ask_under_gate(&self, python: &Path, situation: &Situation) -> Result<String> {
