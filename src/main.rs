@@ -27,6 +27,9 @@ fn main() -> ExitCode {
     };
     match enter(&cli.global).and_then(|()| command.run(&cli.global)) {
         Ok(status) => status,
+        Err(_) if matches!(&cli.command, Command::Hook(hook) if !hook.tells(&cli.global)) => {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             message(&format!("pycgate: error: {error:#}"));
             ExitCode::from(status_of_errors)

@@ -50,8 +50,7 @@ impl Finding {
 
 impl Run for Doctor {
     fn run(&self, global: &Global) -> Result<ExitCode> {
-        let directory = global.directory.clone().unwrap_or_else(|| ".".into());
-        let directory = std::path::absolute(&directory).unwrap_or(directory);
+        let directory = std::env::current_dir()?;
         let (root, mut findings) = match Site::discover(&directory) {
             Ok(site) => {
                 let mut findings = repository::look(&site);

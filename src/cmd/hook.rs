@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -10,8 +9,9 @@ use clap::Args;
 
 use crate::cli::Global;
 use crate::cmd::Run;
-use crate::scan::{self, Action, Exclude, Wanted};
-use crate::worktree::Repo;
+use crate::cmd::session::Session;
+use crate::report::style::message;
+use crate::scan::{self, Action, Wanted};
 use crate::worktree::event::{self, Suspect};
 
 mod call;
@@ -28,36 +28,41 @@ impl Run for Hook {
     /// Never fails: whatever goes wrong is one line with `-v` or `PYCGATE_TRACE=1`, and silence
     /// without.
     fn run(&self, global: &Global) -> Result<ExitCode> {
-        let is_on = |name: &str| {
-            std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
-        };
         if is_on("PYCGATE_SKIP") {
             return Ok(ExitCode::SUCCESS);
         }
-        // Behind the event, `-v` is a word like those of git, which never passes such a one.
-        let asked = |word: &OsString| word == "-v" || word == "--verbose";
-        let tells = global.verbose || is_on("PYCGATE_TRACE") || self.event.iter().any(asked);
+        let tells = self.tells(global);
         // In whichever thread, and also where a panic would abort: git goes on.
         std::panic::set_hook(Box::new(move |panic| {
             if tells {
                 let what = panic.payload_as_str().unwrap_or("unknown");
-                eprintln!("pycgate: hook: panicked: {}", one_line(what));
+                message(&format!("pycgate: hook: panicked: {}", one_line(what)));
             }
             std::process::exit(0);
         }));
         if let Err(error) = self.handle(global, tells)
             && tells
         {
-            eprintln!("pycgate: hook: {}", one_line(&format!("{error:#}")));
+            message(&format!(
+                "pycgate: hook: {}",
+                one_line(&format!("{error:#}"))
+            ));
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
 impl Hook {
+    /// Whether it says what went wrong.
+    pub fn tells(&self, global: &Global) -> bool {
+        // Behind the event, `-v` is a word like those of git, which never passes such a one.
+        let asked = |word: &OsString| word == "-v" || word == "--verbose";
+        global.verbose || is_on("PYCGATE_TRACE") || self.event.iter().any(asked)
+    }
+
     fn handle(&self, global: &Global, tells: bool) -> Result<()> {
-        let directory = global.directory.as_deref().unwrap_or(Path::new("."));
-        let repo = Repo::for_hook(directory)?.context("not in a git repository")?;
+        let session = Session::for_hook(global)?.context("not in a git repository")?;
+        let repo = session.repo.as_ref().context("not in a git repository")?;
         let words: Vec<OsString> = self
             .event
             .iter()
@@ -71,22 +76,9 @@ impl Hook {
             stdin: &read_stdin,
         }
         .event()?;
-        let (suspects, mut troubles) = event::suspects(&repo, &event);
+        let (suspects, mut troubles) = event::suspects(repo, &event);
         let wanted: Vec<Wanted> = suspects.into_iter().map(wanted).collect();
-        let prefixes = prefixes(global);
-        let exclude = Exclude::new(&global.exclude)?;
-        let options = scan::Options {
-            root: repo.root(),
-            repo: Some(&repo),
-            prefixes: &prefixes,
-            also: &[],
-            exclude: &exclude,
-            read_every_header: false,
-            keep_all: false,
-            numba_all: false,
-            payload: None,
-            progress: None,
-        };
+        let options = session.options(global, None);
         let mut scan = scan::sources(&options, &wanted)?;
         scan.purge(false);
         if tells {
@@ -121,13 +113,8 @@ fn wanted(suspect: Suspect) -> Wanted {
     }
 }
 
-fn prefixes(global: &Global) -> Vec<PathBuf> {
-    let variable = std::env::var_os("PYTHONPYCACHEPREFIX").filter(|value| !value.is_empty());
-    let variable = variable.map(PathBuf::from);
-    let named = global.pycache_prefix.iter().cloned().chain(variable);
-    named
-        .map(|prefix| std::path::absolute(&prefix).unwrap_or(prefix))
-        .collect()
+fn is_on(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 /// Standard input to its end; nothing where it is a terminal, which git never passes on.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Args;
 
 use crate::cli::Global;
@@ -14,6 +14,7 @@ use crate::hooks::manager::Manager;
 use crate::hooks::plan::{self, Action, Item};
 use crate::hooks::site::{Chosen, Site};
 use crate::hooks::{HookEvent, apply, configured, git};
+use crate::report::style::message;
 
 /// Arguments of `install`.
 #[derive(Args, Debug)]
@@ -50,7 +51,7 @@ const FLAG: &str = "/dev/null/git-config";
 
 impl Run for Install {
     fn run(&self, global: &Global) -> Result<ExitCode> {
-        let sites = sites(global, self.recurse_submodules)?;
+        let sites = sites(self.recurse_submodules)?;
         let events = if self.events.is_empty() {
             HookEvent::ALL.to_vec()
         } else {
@@ -99,9 +100,9 @@ impl Install {
         }
         if !blocked.is_empty() {
             for why in blocked {
-                eprintln!("pycgate: {why}");
+                message(&format!("pycgate: {why}"));
             }
-            eprintln!("pycgate: nothing was changed");
+            message("pycgate: nothing was changed");
             return Ok(None);
         }
         if !self.dry_run {
@@ -112,7 +113,7 @@ impl Install {
                 steps.extend(changes);
             }
             if let Err(error) = apply::all(&steps) {
-                eprintln!("pycgate: {error:#}");
+                message(&format!("pycgate: {error:#}"));
                 return Ok(None);
             }
         }
@@ -158,15 +159,8 @@ impl Install {
 }
 
 /// The repository around the current directory, and its submodules' where asked for.
-pub(super) fn sites(global: &Global, recurse: bool) -> Result<Vec<Site>> {
-    let directory = global.directory.clone().unwrap_or_else(|| ".".into());
-    if !directory.is_dir() {
-        bail!(
-            "{} is not a directory; name one with -C DIR",
-            directory.display()
-        );
-    }
-    let mut sites = vec![Site::discover(&directory)?];
+pub(super) fn sites(recurse: bool) -> Result<Vec<Site>> {
+    let mut sites = vec![Site::discover(Path::new("."))?];
     let mut next = 0;
     while recurse && next < sites.len() {
         for path in sites[next].submodules()? {

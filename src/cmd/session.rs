@@ -8,6 +8,7 @@ use bstr::BString;
 
 use crate::cli::Global;
 use crate::config::{Config, Numba};
+use crate::report::style::message;
 use crate::scan::{Exclude, Options};
 use crate::worktree::Repo;
 use crate::worktree::payload::Base;
@@ -38,18 +39,29 @@ impl Session {
     pub fn open(global: &Global, also: &[PathBuf]) -> Result<Self> {
         let directory = current_directory()?;
         let repo = Repo::discover(&directory)?;
-        Self::with(global, also, directory, repo)
+        let root = root_of(&directory, repo.as_ref())?;
+        let config = Config::load(&root, global.config.as_deref())?;
+        Self::with(global, also, directory, repo, config)
     }
 
-    /// As [`Session::open`], for the repository git has started a hook in. `None` outside git.
+    /// As [`Session::open`], for the repository git has started a hook in. `None` outside git. A
+    /// configuration that cannot be read is one warning, and what it says does not count.
     ///
     /// # Errors
-    /// As [`Session::open`].
+    /// If the directory or the repository cannot be read.
     pub fn for_hook(global: &Global) -> Result<Option<Self>> {
         let directory = current_directory()?;
         match Repo::for_hook(&directory)? {
             None => Ok(None),
-            Some(repo) => Self::with(global, &[], directory, Some(repo)).map(Some),
+            Some(repo) => {
+                let config = Config::load(repo.root(), global.config.as_deref());
+                let config = config.unwrap_or_else(|error| {
+                    let why = format!("{error:#}").replace('\n', " ");
+                    message(&format!("pycgate: warning: {why}"));
+                    Config::default()
+                });
+                Self::with(global, &[], directory, Some(repo), config).map(Some)
+            }
         }
     }
 
@@ -58,14 +70,9 @@ impl Session {
         also: &[PathBuf],
         directory: PathBuf,
         repo: Option<Repo>,
+        config: Config,
     ) -> Result<Self> {
-        let root = match &repo {
-            Some(repo) => repo.root().to_path_buf(),
-            None => directory
-                .canonicalize()
-                .with_context(|| format!("cannot find {}", directory.display()))?,
-        };
-        let config = Config::load(&root, global.config.as_deref())?;
+        let root = root_of(&directory, repo.as_ref())?;
         let globs: Vec<&String> = config.exclude.iter().chain(&global.exclude).collect();
         let exclude = Exclude::new(&globs)?;
         let mut prefixes: Vec<PathBuf> = global
@@ -137,6 +144,15 @@ impl Session {
             path.display(),
             self.root.display()
         )
+    }
+}
+
+fn root_of(directory: &Path, repo: Option<&Repo>) -> Result<PathBuf> {
+    match repo {
+        Some(repo) => Ok(repo.root().to_path_buf()),
+        None => directory
+            .canonicalize()
+            .with_context(|| format!("cannot find {}", directory.display())),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::cli::Global;
 use crate::cmd::Run;
 use crate::cmd::install::{line, not_to_be_written, sites};
 use crate::hooks::{HookEvent, apply, configured, plan};
+use crate::report::style::message;
 
 /// Arguments of `uninstall`.
 #[derive(Args, Debug)]
@@ -27,7 +28,7 @@ pub struct Uninstall {
 
 impl Run for Uninstall {
     fn run(&self, global: &Global) -> Result<ExitCode> {
-        let sites = sites(global, self.recurse_submodules)?;
+        let sites = sites(self.recurse_submodules)?;
         let mut text = String::new();
         let mut steps = Vec::new();
         let mut sections = Vec::new();
@@ -56,7 +57,7 @@ impl Run for Uninstall {
                 continue;
             }
             if let Some(why) = not_to_be_written(site, self.global_hooks_path, "uninstall") {
-                eprintln!("pycgate: {why}\npycgate: nothing was changed");
+                message(&format!("pycgate: {why}\npycgate: nothing was changed"));
                 return Ok(ExitCode::from(1));
             }
             for item in items {
@@ -66,7 +67,7 @@ impl Run for Uninstall {
         }
         if !self.dry_run {
             if let Err(error) = apply::all(&steps) {
-                eprintln!("pycgate: {error:#}");
+                message(&format!("pycgate: {error:#}"));
                 return Ok(ExitCode::from(1));
             }
             for (site, event) in sections {

@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 
 use crate::git_deletions;
 use crate::git_precision;
+use crate::harness::venv::Venv;
+use crate::harness::{MANIFEST, TARGET_TMP};
 use crate::lab::{Lab, PYCGATE, start_of_a_second, succeeded};
 
 const STAGES: [&str; 6] = [
@@ -19,57 +21,22 @@ const STAGES: [&str; 6] = [
     "post-rewrite",
 ];
 
-/// Programs from PyPI in a virtual environment under `target/`, made once.
-struct Frameworks {
-    bin: PathBuf,
-    /// Where they keep what they have cloned and built.
-    cache: PathBuf,
-}
-
-fn frameworks() -> &'static Frameworks {
-    static FRAMEWORKS: OnceLock<Frameworks> = OnceLock::new();
-    FRAMEWORKS.get_or_init(|| {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join("frameworks");
-        let pins = manifest.join("tests/requirements-frameworks.txt");
-        let wanted = fs::read_to_string(&pins).expect("the pins");
-        let stamp = base.join("installed");
-        if fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
-            let venv = base.join("venv");
-            let _ = fs::remove_dir_all(&venv);
-            fs::create_dir_all(&base).expect("a directory");
-            let mut make = Command::new(crate::lab::python());
-            succeeded(
-                make.args(["-m", "venv"])
-                    .arg(&venv)
-                    .env_remove("PYTHONHOME"),
-            );
-            let mut pip = Command::new(venv.join("bin/pip"));
-            succeeded(pip.args(["install", "-q", "-r"]).arg(&pins));
-            fs::write(&stamp, wanted).expect("the stamp");
-        }
-        Frameworks {
-            bin: base.join("venv/bin"),
-            cache: base,
-        }
-    })
-}
-
 /// Puts the frameworks on PATH, with caches of their own and a cargo that finds its way.
 fn equip(lab: &mut Lab) {
-    let frameworks = frameworks();
+    let venv = Venv::get("requirements-frameworks.txt");
     let path = std::env::var("PATH").expect("PATH");
-    let path = format!("{}:{path}", frameworks.bin.display());
+    let path = format!("{}:{path}", venv.bin.display());
     lab.set("PATH", Path::new(&path));
-    lab.set("PRE_COMMIT_HOME", &frameworks.cache.join("pre-commit"));
-    lab.set("PREK_HOME", &frameworks.cache.join("prek"));
+    let cache = Path::new(TARGET_TMP).join("frameworks");
+    lab.set("PRE_COMMIT_HOME", &cache.join("pre-commit"));
+    lab.set("PREK_HOME", &cache.join("prek"));
     let home = PathBuf::from(std::env::var_os("HOME").expect("HOME"));
     for (name, usual) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
         let place = std::env::var_os(name).map_or_else(|| home.join(usual), PathBuf::from);
         lab.set(name, &place);
     }
     // One target directory for all, and a build that is quick rather than small.
-    lab.set("CARGO_TARGET_DIR", &frameworks.cache.join("cargo"));
+    lab.set("CARGO_TARGET_DIR", &cache.join("cargo"));
     for (name, value) in [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("OPT_LEVEL", "0")] {
         lab.set(&format!("CARGO_PROFILE_RELEASE_{name}"), Path::new(value));
     }
@@ -79,10 +46,9 @@ fn equip(lab: &mut Lab) {
 fn configuration() -> &'static str {
     static CONFIGURATION: OnceLock<String> = OnceLock::new();
     CONFIGURATION.get_or_init(|| {
-        let manifest = env!("CARGO_MANIFEST_DIR");
         let mut git = Command::new("git");
-        let head = succeeded(git.args(["-C", manifest, "rev-parse", "HEAD"]));
-        format!("repos:\n  - repo: {manifest}\n    rev: {head}\n    hooks:\n      - id: pycgate\n")
+        let head = succeeded(git.args(["-C", MANIFEST, "rev-parse", "HEAD"]));
+        format!("repos:\n  - repo: {MANIFEST}\n    rev: {head}\n    hooks:\n      - id: pycgate\n")
     })
 }
 

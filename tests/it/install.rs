@@ -776,9 +776,6 @@ fn outside_of_a_work_tree() {
     assert!(stderr(&output).contains("bare repository"), "{output:?}");
     let output = lab.pycgate(&["-C", "nowhere", "install"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("nowhere is not a directory"),
-        "{output:?}"
-    );
+    assert!(stderr(&output).contains("nowhere"), "{output:?}");
     assert!(stdout(&output).is_empty());
 }

@@ -1,26 +1,24 @@
-//! A repository of real git, with real Python and the hooks of `pycgate install` or without.
-//!
-//! Nothing of the caller's environment that steers git or Python gets in: `PYTHON*`, `GIT_*` and
-//! `PYCGATE_*` are cleared, `HOME` is a directory of the test's own.
+//! A repository of the harness whose root can move and whose commands share variables, with the
+//! hooks of `pycgate install` or without; and the situations that one second must hold.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
-use tempfile::TempDir;
+use crate::harness::{Dir, interpreter};
 
-pub const PYCGATE: &str = env!("CARGO_BIN_EXE_pycgate");
+pub use crate::harness::PYCGATE;
+pub use crate::harness::race::start_of_a_second;
 
 /// How often a situation is built anew when the second ended in the middle of it.
 const ATTEMPTS: usize = 12;
 
-/// A work tree, a home, and what its commands get in their environment.
+/// A work tree, and what its commands get in their environment.
 pub struct Lab {
-    directory: TempDir,
+    directory: Dir,
     /// The root of the work tree.
     pub root: PathBuf,
     variables: Vec<(String, PathBuf)>,
@@ -29,31 +27,17 @@ pub struct Lab {
 impl Lab {
     /// An empty repository on branch `main`.
     pub fn new() -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("pycgate-lab-")
-            .tempdir()
-            .expect("a temporary directory");
-        let base = directory.path().canonicalize().expect("it exists");
-        let root = base.join("work");
-        fs::create_dir_all(base.join("home")).expect("the home");
-        let config = "[user]\n\tname = A\n\temail = a@example.org\n[init]\n\tdefaultBranch = main\n\
-                      [protocol \"file\"]\n\tallow = always\n[advice]\n\tdetachedHead = false\n\
-                      [core]\n\tautocrlf = false\n[gc]\n\tauto = 0\n";
-        fs::write(base.join("home/.gitconfig"), config).expect("the configuration");
-        let lab = Self {
+        let directory = Dir::new();
+        Self {
+            root: directory.root().to_owned(),
             directory,
-            root: root.clone(),
             variables: Vec::new(),
-        };
-        fs::create_dir(&root).expect("the root");
-        lab.git(["init", "-q"]);
-        fs::remove_dir_all(root.join(".git/hooks")).expect("the samples of git");
-        lab
+        }
     }
 
-    /// A directory beside the work tree.
+    /// A path beside the work tree that the lab began with.
     pub fn beside(&self, name: &str) -> PathBuf {
-        self.root.parent().expect("it has one").join(name)
+        self.directory.beside(name)
     }
 
     /// Gives all later commands a variable.
@@ -63,28 +47,10 @@ impl Lab {
 
     /// A command in the work tree, in a clean environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = Command::new(program);
-        command.current_dir(&self.root);
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            let steers = [
-                "PYTHON",
-                "GIT_",
-                "PYCGATE_",
-                "PRE_COMMIT",
-                "PREK_",
-                "LEFTHOOK",
-                "VIRTUAL_ENV",
-            ];
-            if steers.iter().any(|prefix| text.starts_with(prefix)) {
-                command.env_remove(&name);
-            }
-        }
+        let mut command = self.directory.command(program).into_inner();
         command
-            .env("HOME", self.directory.path().join("home"))
-            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .current_dir(&self.root)
             .env("GIT_EDITOR", "true")
-            .env_remove("XDG_CONFIG_HOME")
             .stdin(Stdio::null())
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
@@ -195,27 +161,9 @@ fn text(output: &Output) -> String {
         .to_owned()
 }
 
-/// The file of the `python3` on PATH, past version managers' shims.
+/// The interpreter of these tests.
 pub fn python() -> &'static Path {
-    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
-    PYTHON.get_or_init(|| {
-        let output = Command::new("python3")
-            .args(["-I", "-c", "import sys; print(sys.executable)"])
-            .output()
-            .expect("the tests need a python3 on PATH");
-        PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
-    })
-}
-
-/// Waits until just after a second of the clock begins, so that nearly all of it is left.
-pub fn start_of_a_second() {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("after 1970");
-    let nanoseconds = u64::from(now.subsec_nanos());
-    if nanoseconds > 40_000_000 {
-        std::thread::sleep(Duration::from_nanos(1_002_000_000 - nanoseconds));
-    }
+    &interpreter::main().path
 }
 
 /// The second that a file was last changed in, and its size: what Python compares.
