@@ -265,7 +265,9 @@ with open('../steps', 'a') as steps:
 sys.exit(mod.V >= int(sys.argv[1]))
 ";
 
-/// Runs `act` until all its steps fall into one second; gives what the steps printed, and the lab.
+/// Runs `act` until its steps race: without hooks all of them in one second, so that the first
+/// one's entry counts for all; with hooks, which take their time, at least two in a row. Gives what
+/// the steps printed, and the lab.
 fn steps(hooks: bool, act: fn(&Lab)) -> (Vec<String>, Lab) {
     for _ in 0..20 {
         let lab = Lab::new();
@@ -286,7 +288,9 @@ fn steps(hooks: bool, act: fn(&Lab)) -> (Vec<String>, Lab) {
             .filter_map(|line| line.split_once(' '))
             .map(|(value, second)| (value.to_owned(), second.to_owned()))
             .unzip();
-        if seconds.iter().all(|second| *second == seconds[0]) {
+        let pairs = seconds.windows(2);
+        let races = pairs.filter(|pair| pair[0] == pair[1]).count();
+        if races == seconds.len() - 1 || hooks && races > 0 {
             return (values, lab);
         }
     }
