@@ -166,6 +166,13 @@ fn shapes_and_who_reads_them() {
         let (said, _) = doctor(&lab);
         assert!(said.contains(shape) && said.contains(index), "{said}");
     }
+    let mut lab = healthy();
+    lab.git(["config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{}", lab.root.display());
+    lab.git(["clone", "-q", "--filter=blob:none", &url, "../partial"]);
+    lab.root = lab.beside("partial");
+    let (said, _) = doctor(&lab);
+    assert!(said.contains("partial clone; read by libgit2"), "{said}");
     let lab = healthy();
     lab.write("pkg/mod.py", "");
     lab.commit("two");

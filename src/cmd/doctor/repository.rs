@@ -8,6 +8,7 @@ use super::Finding;
 use crate::hooks::configured::FIRST_GIT;
 use crate::hooks::git;
 use crate::hooks::site::Site;
+use crate::worktree::Repo;
 
 pub(super) fn look(site: &Site) -> Vec<Finding> {
     let mut findings = vec![version(site)];
@@ -17,18 +18,26 @@ pub(super) fn look(site: &Site) -> Vec<Finding> {
         format!("references in {format}"),
         format!("{objects} objects"),
     ];
-    if extension(site, "extensions.partialClone").is_some() {
+    let promised = site
+        .git
+        .line(&["config", "--get-regexp", r"^remote\..*\.promisor$"]);
+    if promised.is_ok() || extension(site, "extensions.partialClone").is_some() {
         shape.push("partial clone".into());
     }
     if site.root.join(".git").is_file() {
         shape.push("linked work tree or submodule".into());
     }
-    let reader = match git2::Repository::open(&site.root) {
-        Ok(_) => "read by libgit2".to_owned(),
-        Err(error) => format!("read by the git command ({})", error.message()),
-    };
-    let text = format!("{}; {reader}", shape.join(", "));
-    findings.push(Finding::fine("repository", text));
+    findings.push(match Repo::discover(&site.root) {
+        Ok(Some(repo)) if repo.is_libgit2() => Finding::fine(
+            "repository",
+            format!("{}; read by libgit2", shape.join(", ")),
+        ),
+        Ok(_) => Finding::fine(
+            "repository",
+            format!("{}; read by the git command", shape.join(", ")),
+        ),
+        Err(error) => Finding::attention("repository", format!("{error:#}")),
+    });
     findings.push(match index(site, &objects) {
         Ok(text) => Finding::fine("index", text),
         Err(error) => Finding::attention("index", format!("{error:#}")),
