@@ -11,4 +11,5 @@ mod git_situations;
 mod git_slow;
 mod hook;
 mod install;
+mod main_job;
 mod selfcheck;

@@ -60,6 +60,8 @@ impl Dir {
         fs::create_dir(&root).expect("the work tree");
         fs::create_dir(base.join("home")).expect("the home");
         fs::write(base.join("home/.gitconfig"), GITCONFIG).expect("the configuration");
+        // As everybody has it; a test that tracks bytecode says `git add -f`.
+        fs::write(base.join("home/.gitignore"), "*.py[co]\n").expect("the ignored");
         Self {
             directory,
             base,
@@ -145,10 +147,15 @@ impl Dir {
         interpreter.entry(Path::new(source))
     }
 
-    /// Six unrelated modules in `innocent/`, each with a warm entry of the main interpreter that
-    /// is older than any margin: no pycgate has a reason to touch them. See [`Dir::innocent_left`].
+    /// Six unrelated modules in `innocent/`, committed, each with a warm entry of the main
+    /// interpreter that is older than any margin: no pycgate has a reason to touch them. See
+    /// [`Dir::innocent_left`].
     pub fn innocents(&self) {
         race::move_innocents_to(&self.path("innocent"));
+        if self.exists(".git") {
+            self.git(&["add", "innocent/*.py"]);
+            self.git(&["commit", "-q", "-m", "innocents", "innocent"]);
+        }
     }
 
     /// The names of the innocents' entries that are still there: six of them.
