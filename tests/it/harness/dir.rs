@@ -25,6 +25,7 @@ const GITCONFIG: &str = "\
 \tdetachedHead = false
 [core]
 \tautocrlf = false
+\texcludesFile = ~/.gitignore
 [gc]
 \tauto = 0
 [commit]
