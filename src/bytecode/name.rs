@@ -43,6 +43,11 @@ impl<'a> Listing<'a> {
         Self { names }
     }
 
+    /// A listing of `names` that are sorted already.
+    pub fn sorted(names: Vec<&'a [u8]>) -> Self {
+        Self { names }
+    }
+
     /// The name that is the concatenation of `parts`, if it is there.
     pub fn find(&self, parts: [&[u8]; 2]) -> Option<&'a [u8]> {
         let key = || parts[0].iter().chain(parts[1]);
@@ -52,13 +57,16 @@ impl<'a> Listing<'a> {
             .map(|at| self.names[at])
     }
 
-    /// The names that begin with `head`.
-    fn beginning<'l>(&'l self, head: &'l [u8]) -> impl Iterator<Item = &'a [u8]> + 'l {
-        let from = self.names.partition_point(|name| *name < head);
-        self.names[from..]
-            .iter()
-            .copied()
-            .take_while(move |name| name.starts_with(head))
+    /// The names that begin with `stem` and a dot.
+    fn suffixed<'l>(&'l self, stem: &'l [u8]) -> impl Iterator<Item = &'a [u8]> + 'l {
+        let head = || stem.iter().chain(b".");
+        let from = self
+            .names
+            .partition_point(|name| name.iter().cmp(head()).is_lt());
+        self.names[from..].iter().copied().take_while(move |name| {
+            name.strip_prefix(stem)
+                .is_some_and(|rest| rest.starts_with(b"."))
+        })
     }
 }
 
@@ -213,37 +221,46 @@ impl<'a> EntryName<'a> {
     /// The sources in `listing` that this can be the entry of, `STEM.py` first. Several files can
     /// share one entry: `conf.py` and `conf.cgi` are both compiled into `conf.cpython-311.pyc`.
     pub fn sources<'l>(&self, listing: &Listing<'l>) -> Vec<&'l [u8]> {
-        match self.kind {
-            Kind::Companion => self.companion_sources(listing),
-            Kind::Beside => listing.find([self.stem, b".py"]).into_iter().collect(),
-            _ if self.runner.is_some() => listing.find([self.stem, b".py"]).into_iter().collect(),
-            _ if self.bare => listing.find([self.stem, b""]).into_iter().collect(),
-            _ => {
-                let mut found: Vec<&'l [u8]> =
-                    listing.find([self.stem, b".py"]).into_iter().collect();
-                let head = [self.stem, b"."].concat();
-                found.extend(listing.beginning(&head).filter(|name| {
-                    let suffix = &name[head.len()..];
-                    !suffix.contains(&b'.') && !matches!(suffix, b"py" | b"pyc" | b"pyo" | b"")
-                }));
-                if !self.stem.contains(&b'.') {
-                    found.extend(listing.find([b".", self.stem]));
-                }
-                found
+        let mut found = Vec::new();
+        self.each_source(listing, &mut |name| found.push(name));
+        found
+    }
+
+    /// As [`EntryName::sources`], without making a list of them.
+    pub fn each_source<'l>(&self, listing: &Listing<'l>, each: &mut dyn FnMut(&'l [u8])) {
+        if self.kind == Kind::Companion {
+            return self.companion_sources(listing, each);
+        }
+        let suffix: &[u8] = if self.bare { b"" } else { b".py" };
+        if let Some(name) = listing.find([self.stem, suffix]) {
+            each(name);
+        }
+        if self.bare || self.kind == Kind::Beside || self.runner.is_some() {
+            return;
+        }
+        for name in listing.suffixed(self.stem) {
+            let suffix = &name[self.stem.len() + 1..];
+            if !suffix.contains(&b'.') && !matches!(suffix, b"py" | b"pyc" | b"pyo" | b"") {
+                each(name);
             }
+        }
+        if !self.stem.contains(&b'.')
+            && let Some(name) = listing.find([b".", self.stem])
+        {
+            each(name);
         }
     }
 
     /// A companion's stem is `mod.qualified.name-LINE`: every source whose module name it begins
     /// with can be meant, since module names contain dots.
-    fn companion_sources<'l>(&self, listing: &Listing<'l>) -> Vec<&'l [u8]> {
+    fn companion_sources<'l>(&self, listing: &Listing<'l>, each: &mut dyn FnMut(&'l [u8])) {
         let without = self.stem.strip_prefix(b"guf-");
-        let mut found = Vec::new();
         for stem in [Some(self.stem), without].into_iter().flatten() {
             let dots = (0..stem.len()).filter(|&at| stem[at] == b'.');
-            found.extend(dots.filter_map(|dot| listing.find([&stem[..dot], b".py"])));
+            for name in dots.filter_map(|dot| listing.find([&stem[..dot], b".py"])) {
+                each(name);
+            }
         }
-        found
     }
 
     /// Whether this can be an entry of the source called `source`, which may be gone.

@@ -9,8 +9,8 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::{Action, Entry, Untouchable};
 use crate::bytecode::{
-    EntryFacts, EntryName, Evidence, Kind, Listing, Reason, SourceFacts, State, Verdict, judge,
-    parse_beside, parse_in_pycache, timeline,
+    EntryFacts, EntryName, Evidence, Kind, Listing, Mismatch, Reason, SourceFacts, State, Verdict,
+    judge, parse_beside, parse_in_pycache, timeline,
 };
 use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time, resolve};
 
@@ -106,7 +106,7 @@ impl<'p> Place<'p> {
     /// The files and symlinks that can be sources.
     pub fn listing(&self) -> Listing<'p> {
         let names: &'p Names = self.names;
-        Listing::new(
+        Listing::sorted(
             names
                 .iter()
                 .filter(|(_, file_type)| is_file(*file_type))
@@ -253,16 +253,54 @@ impl Evidence for Look<'_> {
     }
 }
 
+/// The verdict over one entry, before it is known whether anybody wants to hear of it.
+pub struct Judged<'n> {
+    /// The state.
+    pub state: State,
+    /// Why.
+    reason: Reason,
+    /// The name of the source that decided; `None` for an orphan.
+    pub source: Option<&'n [u8]>,
+    written: Time,
+}
+
+impl Judged<'_> {
+    /// The entry as it is listed.
+    pub fn entry(
+        self,
+        place: &Place<'_>,
+        cache: &Cache<'_>,
+        parsed: &EntryName<'_>,
+        name: &[u8],
+    ) -> Entry {
+        Entry {
+            tree: cache.tree,
+            path: join(cache.path, name),
+            source: self.source.map(|source| place.relative(source)),
+            tag: parsed.tag.into(),
+            kind: parsed.kind,
+            state: self.state,
+            reason: self.reason,
+            untouchable: cache.symlinked.then_some(Untouchable::Symlinked),
+            payload: false,
+            due: false,
+            action: Action::Kept,
+            realm: cache.realm,
+            written: self.written,
+        }
+    }
+}
+
 /// Judges the file `name` in `cache` against the sources in `place`; `None` for what is no entry
 /// (a directory, a FIFO, something that has vanished).
-pub fn judge_entry(
-    place: &Place<'_>,
-    listing: &Listing<'_>,
+pub fn judge_entry<'n>(
+    place: &Place<'n>,
+    listing: &Listing<'n>,
     cache: &Cache<'_>,
     parsed: &EntryName<'_>,
     name: &[u8],
     read_header: bool,
-) -> Option<Entry> {
+) -> Option<Judged<'n>> {
     let lstat = cache.directory.lstat(name).ok()?;
     let mut facts = EntryFacts { lstat, stat: None };
     let mut broken = false;
@@ -275,10 +313,10 @@ pub fn judge_entry(
         },
         _ => return None,
     }
-    let mut verdict: Option<(Verdict, &[u8], Time)> = None;
-    for source in parsed.sources(listing) {
+    let mut worst: Option<Judged<'n>> = None;
+    parsed.each_source(listing, &mut |source| {
         let Some(source_facts) = place.facts(source) else {
-            continue;
+            return;
         };
         let mut look = Look {
             place,
@@ -286,44 +324,39 @@ pub fn judge_entry(
             entry: name,
             source,
         };
-        let judged = if broken {
+        let Verdict { state, reason } = if broken {
             // Nothing to load behind the link.
             Verdict {
                 state: State::Rejected,
-                reason: Reason::Mismatch(crate::bytecode::Mismatch::Garbage),
+                reason: Reason::Mismatch(Mismatch::Garbage),
             }
         } else {
             judge(parsed, &facts, &source_facts, &mut look, read_header)
         };
-        let written = timeline(parsed, &facts, &source_facts).written;
-        verdict = Some(match verdict {
-            Some(known) if known.0.state >= judged.state => known,
-            _ => (judged, source, written),
-        });
-    }
-    let (verdict, source, written) = match verdict {
-        Some((verdict, source, written)) => (verdict, Some(source), written),
-        None => (Verdict::orphan(), None, lstat.mtime.min(lstat.ctime)),
-    };
+        if worst.as_ref().is_none_or(|worst| state > worst.state) {
+            let written = timeline(parsed, &facts, &source_facts).written;
+            worst = Some(Judged {
+                state,
+                reason,
+                source: Some(source),
+                written,
+            });
+        }
+    });
+    let judged = worst.unwrap_or_else(|| {
+        let Verdict { state, reason } = Verdict::orphan();
+        Judged {
+            state,
+            reason,
+            source: None,
+            written: lstat.mtime.min(lstat.ctime),
+        }
+    });
     // An entry that has vanished since is nobody's trouble.
-    if matches!(verdict.reason, Reason::Unreadable { .. }) && cache.directory.lstat(name).is_err() {
+    if matches!(judged.reason, Reason::Unreadable { .. }) && cache.directory.lstat(name).is_err() {
         return None;
     }
-    Some(Entry {
-        tree: cache.tree,
-        path: join(cache.path, name),
-        source: source.map(|source| place.relative(source)),
-        tag: parsed.tag.into(),
-        kind: parsed.kind,
-        state: verdict.state,
-        reason: verdict.reason,
-        untouchable: cache.symlinked.then_some(Untouchable::Symlinked),
-        payload: false,
-        due: false,
-        action: Action::Kept,
-        realm: cache.realm,
-        written,
-    })
+    Some(judged)
 }
 
 /// The entries in a cache directory: names that parse.

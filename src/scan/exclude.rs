@@ -49,6 +49,11 @@ impl Exclude {
         })
     }
 
+    /// Whether nothing is left out.
+    pub fn is_empty(&self) -> bool {
+        self.empty
+    }
+
     /// Whether a directory of the tree is left out, with all below it.
     pub fn directory(&self, path: &BStr) -> bool {
         !self.empty && self.directories.is_match(path.to_path_lossy())

@@ -227,16 +227,16 @@ fn note(
     if owners.is_empty() {
         return;
     }
-    let Some(mut entry) = judge_entry(
+    let judged = judge_entry(
         place,
         listing,
         cache,
         parsed,
         name,
         options.read_every_header,
-    ) else {
-        return;
-    };
+    );
+    let Some(judged) = judged else { return };
+    let mut entry = judged.entry(place, cache, parsed, name);
     entry.due = is_due(&entry, &owners);
     found.counts.add(entry.state);
     if entry.due

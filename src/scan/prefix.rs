@@ -162,16 +162,16 @@ pub fn judge_directory(
         symlinked: false,
     };
     for (name, parsed) in entries_in(names) {
-        let Some(entry) = judge_entry(
+        let judged = judge_entry(
             &place,
             &listing,
             &cache,
             &parsed,
             name,
             options.read_every_header,
-        ) else {
-            continue;
-        };
+        );
+        let Some(judged) = judged else { continue };
+        let entry = judged.entry(&place, &cache, &parsed, name);
         found.counts.add(entry.state);
         if keep(&entry) {
             found.entries.push(entry);

@@ -15,7 +15,7 @@ use super::directory::{
 use super::ghosts::{Hollow, ghosts};
 use super::realm::{Compare, Owner, Realm, Realms};
 use super::{Counts, Entry, Options, Scan, Tree, TreeKind, Trouble};
-use crate::bytecode::{Reason, State};
+use crate::bytecode::{EntryName, Kind, Listing, Reason, State};
 use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time};
 use crate::worktree::payload::{Candidate, Payload};
 
@@ -455,18 +455,14 @@ impl<'a> Walk<'_, 'a> {
                     let mut entries = 0;
                     for (name, parsed) in entries_in(&names) {
                         entries += 1;
-                        let entry = judge_entry(
+                        let one = One {
                             place,
-                            &listing,
-                            &cache,
-                            &parsed,
+                            listing: &listing,
+                            cache: &cache,
+                            parsed,
                             name,
-                            self.options.read_every_header,
-                        );
-                        only_caches &= entry
-                            .as_ref()
-                            .is_none_or(|entry| entry.state == State::Orphan);
-                        self.keep(entry, suspects, found);
+                        };
+                        only_caches &= self.one(&one, suspects, found) == State::Orphan;
                     }
                     hollow.caches = entries > 0;
                     only_caches &= entries == names.iter().count() && !symlinked;
@@ -481,54 +477,82 @@ impl<'a> Walk<'_, 'a> {
                 realm: realm.number,
                 symlinked: false,
             };
-            let entry = judge_entry(
+            let one = One {
                 place,
-                &listing,
-                &cache,
-                &parsed,
+                listing: &listing,
+                cache: &cache,
+                parsed,
                 name,
-                self.options.read_every_header,
-            );
-            self.keep(entry, suspects, found);
+            };
+            self.one(&one, suspects, found);
         }
         if only_caches {
             found.hollow.push(hollow);
         }
     }
 
-    fn keep(&self, entry: Option<Entry>, suspects: &HashSet<Vec<u8>>, found: &mut Found) {
-        let Some(mut entry) = entry else { return };
-        if self
-            .options
-            .exclude
-            .file(entry.source.as_ref().unwrap_or(&entry.path).as_bstr())
-        {
-            return;
-        }
-        if self.kind == TreeKind::Also {
-            entry.source = entry.source.map(|source| {
-                use std::os::unix::ffi::OsStrExt;
-                self.root
-                    .join(source.to_path_lossy())
-                    .as_os_str()
-                    .as_bytes()
-                    .into()
-            });
-        }
-        found.counts.add(entry.state);
-        let suspect = !suspects.is_empty()
-            && entry
+    /// Judges one entry, counts it, and lists it if it is noteworthy. What has vanished counts as
+    /// an orphan: it keeps no directory from being a ghost.
+    fn one(&self, one: &One<'_>, suspects: &HashSet<Vec<u8>>, found: &mut Found) -> State {
+        let One {
+            place,
+            cache,
+            parsed,
+            name,
+            ..
+        } = one;
+        let options = &self.options;
+        let judged = judge_entry(
+            place,
+            one.listing,
+            cache,
+            parsed,
+            name,
+            options.read_every_header,
+        );
+        let Some(judged) = judged else {
+            return State::Orphan;
+        };
+        let state = judged.state;
+        if !options.exclude.is_empty() {
+            let path = judged
                 .source
-                .as_ref()
-                .is_some_and(|source| suspects.contains(file_name(source)));
-        if suspect
-            || self.options.keep_all
-            || is_companion(&entry)
-            || !matches!(entry.state, State::Settled | State::Rejected)
-        {
+                .map_or_else(|| join(cache.path, name), |source| place.relative(source));
+            if options.exclude.file(path.as_bstr()) {
+                return State::Settled;
+            }
+        }
+        found.counts.add(state);
+        let noteworthy = !matches!(state, State::Settled | State::Rejected)
+            || options.keep_all
+            || parsed.kind == Kind::Companion
+            || judged
+                .source
+                .is_some_and(|source| suspects.contains(source));
+        if noteworthy {
+            let mut entry = judged.entry(place, cache, parsed, name);
+            if self.kind == TreeKind::Also {
+                entry.source = entry.source.map(|source| absolute(self.root, &source));
+            }
             found.entries.push(entry);
         }
+        state
     }
+}
+
+/// One entry with all that surrounds it.
+struct One<'o> {
+    place: &'o Place<'o>,
+    listing: &'o Listing<'o>,
+    cache: &'o Cache<'o>,
+    parsed: EntryName<'o>,
+    name: &'o [u8],
+}
+
+fn absolute(root: &Path, relative: &BString) -> BString {
+    use std::os::unix::ffi::OsStrExt;
+    let path = root.join(relative.to_path_lossy());
+    path.as_os_str().as_bytes().into()
 }
 
 /// Where a subdirectory is, `None` for installed packages.

@@ -271,17 +271,17 @@ impl Comparer {
                 question,
             });
         };
-        let mut tracked: HashSet<&[u8]> = HashSet::new();
+        let mut tracked = vec![false; files.len()];
         for entry in &entries {
             if !entry.is_blob() || !is_python(entry.path) {
                 continue;
             }
             let name = &entry.path.as_bytes()[skip..];
-            tracked.insert(name);
             match files.binary_search_by(|(file, _)| (*file).cmp(name)) {
                 Err(_) if entry.is_skip_worktree() => {}
                 Err(_) => add(entry.path, Question::Nothing),
                 Ok(at) => {
+                    tracked[at] = true;
                     let stat = &files[at].1;
                     let link = stat.file_type() == FileType::Symlink;
                     match compare(&self.index, entry, stat, self.rules, || read(name, link)) {
@@ -298,9 +298,10 @@ impl Comparer {
                 add(path.as_bstr(), Question::Nothing);
             }
         }
-        for (name, _) in files
+        for ((name, _), _) in files
             .iter()
-            .filter(|(name, _)| is_python(name) && !tracked.contains(name))
+            .zip(&tracked)
+            .filter(|((name, _), tracked)| is_python(name) && !**tracked)
         {
             add(
                 join(&directory.to_owned(), name.as_bstr()).as_bstr(),
