@@ -3,4 +3,6 @@
         "$pycgate" hook post-rewrite "$@" <"$pycgate_pairs" || :
         exec <"$pycgate_pairs"
         rm -f "$pycgate_pairs"
+    else
+        "$pycgate" hook post-rewrite "$@" </dev/null || :
     fi

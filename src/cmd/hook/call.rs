@@ -6,6 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use bstr::{BString, ByteSlice as _};
 
+use crate::config::did_you_mean;
+use crate::hooks::HookEvent;
 use crate::hooks::git::bytes;
 use crate::worktree::event::Event;
 
@@ -55,7 +57,10 @@ impl Call<'_> {
                 rewritten(text(0).as_deref(), pairs)?
             }
             "auto" => self.of_a_framework(arguments)?,
-            other => bail!("unknown event `{other}`"),
+            other => {
+                let known = HookEvent::ALL.map(HookEvent::name);
+                bail!("unknown event `{other}`{}", did_you_mean(other, &known))
+            }
         })
     }
 
