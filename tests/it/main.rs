@@ -13,3 +13,4 @@ mod hook;
 mod install;
 mod main_job;
 mod selfcheck;
+mod staleness;
