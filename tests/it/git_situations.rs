@@ -208,6 +208,93 @@ situations! {
         act: |lab| { lab.git(["rebase", "--abort"]); },
         right: "3",
     }
+    cherry_pick_aborted: {
+        prepare: |lab| {
+            two_branches(lab);
+            lab.write("mod.py", "V = 3\n");
+            lab.commit("three");
+            assert!(!lab.git_may_fail(&["cherry-pick", "other"]).status.success());
+        },
+        edit: rewrite_two,
+        act: |lab| { lab.git(["cherry-pick", "--abort"]); },
+        right: "3",
+    }
+    stash_branch: {
+        prepare: |lab| {
+            two_branches(lab);
+            rewrite_two(lab);
+            lab.git(["stash", "-q"]);
+        },
+        act: |lab| { lab.git(["stash", "branch", "stashed"]); },
+    }
+    checkout_of_theirs: {
+        prepare: |lab| {
+            two_branches(lab);
+            lab.write("mod.py", "V = 3\n");
+            lab.commit("three");
+            assert!(!lab.git_may_fail(&["merge", "-q", "other"]).status.success());
+        },
+        edit: |lab| lab.write("mod.py", "V = 3\n"),
+        act: |lab| { lab.git(["checkout", "-q", "--theirs", "mod.py"]); },
+    }
+    read_tree: {
+        edit: |lab| {
+            rewrite_one(lab);
+            lab.git(["add", "mod.py"]);
+        },
+        act: |lab| { lab.git(["read-tree", "-m", "-u", "HEAD", "other"]); },
+    }
+    detached_and_back: {
+        act: |lab| {
+            lab.git(["checkout", "-q", "--detach"]);
+            lab.git(["checkout", "-q", "other"]);
+        },
+    }
+    rebase_with_autostash: {
+        prepare: |lab| {
+            two_diverged_branches(lab);
+            lab.write("unrelated.txt", "an edit\n");
+        },
+        act: |lab| { lab.git(["rebase", "-q", "--autostash", "other"]); },
+    }
+    switch_behind_a_symlink: {
+        prepare: |lab| {
+            lab.write("real/impl.py", "V = 1\n");
+            std::os::unix::fs::symlink("real/impl.py", lab.root.join("alias.py")).expect("a link");
+            lab.write(".gitignore", "__pycache__/\n");
+            lab.commit("one");
+            lab.git(["switch", "-q", "-c", "other"]);
+            lab.write("real/impl.py", "V = 2\n");
+            lab.commit("two");
+            lab.git(["switch", "-q", "main"]);
+        },
+        edit: |lab| lab.write("real/impl.py", "V = 1\n"),
+        act: |lab| { lab.git(["switch", "-q", "other"]); },
+        source: "alias.py",
+        code: "import alias; print(alias.V)",
+    }
+    sparse_checkout_add: {
+        prepare: |lab| {
+            lab.write("wanted/file.txt", "");
+            lab.write("lib/mod.py", "V = 1\n");
+            lab.write(".gitignore", "__pycache__/\n");
+            lab.commit("one");
+            lab.git(["switch", "-q", "-c", "other"]);
+            lab.write("lib/mod.py", "V = 2\n");
+            lab.commit("two");
+            lab.git(["switch", "-q", "main"]);
+        },
+        edit: |lab| lab.write("lib/mod.py", "V = 1\n"),
+        act: |lab| {
+            // What is left in `lib` is untracked, and git writes the source anew beside it.
+            lab.git(["update-index", "--refresh"]);
+            lab.git(["sparse-checkout", "set", "--no-cone", "/wanted/"]);
+            lab.git(["switch", "-q", "other"]);
+            lab.git(["sparse-checkout", "add", "/lib/"]);
+        },
+        source: "lib/mod.py",
+        code: "import sys; sys.path.insert(0, 'lib'); import mod; print(mod.V)",
+    }
     worktree_add: {
         // A removed work tree takes its `__pycache__` along; a prefix keeps its entries.
         prepare: |lab| {
