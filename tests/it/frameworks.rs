@@ -287,3 +287,34 @@ fn lefthook_on_every_event() {
         assert!(!make(true), "{event}");
     }
 }
+
+/// A framework that is installed later moves our hook aside and calls it before its own.
+#[test]
+fn installed_over_our_hooks() {
+    for framework in ["pre-commit", "prek"] {
+        let mut lab = Lab::new();
+        let config = "repos:\n  - repo: local\n    hooks:\n      - {id: nothing, name: nothing, \
+                      entry: 'true', language: system, always_run: true, stages: [post-checkout]}\n";
+        lab.write(".pre-commit-config.yaml", config);
+        git_deletions::prepare(&lab);
+        equip(&mut lab);
+        lab.install();
+        succeeded(
+            lab.command(framework)
+                .args(["install", "-t", "post-checkout"]),
+        );
+        let hooks = lab.root.join(".git/hooks");
+        assert!(hooks.join("post-checkout.legacy").exists(), "{framework}");
+        let again = succeeded(lab.command(PYCGATE).arg("install"));
+        assert!(
+            again.contains("unchanged     .git/hooks/post-checkout"),
+            "{again}"
+        );
+        lab.python("import pkg.sub.deep, held");
+        lab.git(["switch", "-q", "without"]);
+        assert!(!lab.python_runs("import pkg"), "{framework}");
+        succeeded(lab.command(PYCGATE).arg("uninstall"));
+        assert!(!hooks.join("post-checkout.legacy").exists(), "{framework}");
+        assert!(hooks.join("post-checkout").exists(), "{framework}");
+    }
+}

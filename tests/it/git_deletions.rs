@@ -73,3 +73,75 @@ deletions! {
     rebase: |lab| { lab.git(["rebase", "-q", "without"]); }
     restore: |lab| { lab.git(["restore", "-SW", "--source=without", "."]); }
 }
+
+/// Whoever reads the repository, the hooks see the same.
+#[test]
+fn every_shape_of_a_repository() {
+    type Shape = (&'static str, &'static [&'static str], fn(&Lab));
+    let shapes: [Shape; 7] = [
+        ("reftable", &["--ref-format=reftable"], |_| {}),
+        ("sha256", &["--object-format=sha256"], |_| {}),
+        (
+            "both",
+            &["--ref-format=reftable", "--object-format=sha256"],
+            |_| {},
+        ),
+        ("split index", &[], |lab| {
+            lab.git(["update-index", "--split-index"]);
+        }),
+        ("sparse index", &[], |lab| {
+            lab.git([
+                "sparse-checkout",
+                "set",
+                "--cone",
+                "--sparse-index",
+                "pkg",
+                "held",
+            ]);
+        }),
+        ("index version 4", &[], |lab| {
+            lab.git(["update-index", "--index-version=4"]);
+        }),
+        ("unknown extension", &[], |lab| {
+            lab.git(["config", "core.repositoryFormatVersion", "1"]);
+            lab.git(["config", "extensions.worktreeConfig", "true"]);
+            lab.git(["config", "extensions.preciousObjects", "true"]);
+        }),
+    ];
+    for (name, options, shape) in shapes {
+        let mut lab = Lab::new();
+        let root = lab.beside("shape");
+        let init = [&["init", "-q"], options].concat();
+        let mut command = lab.command("git");
+        if !command
+            .args(init)
+            .arg(&root)
+            .status()
+            .expect("git")
+            .success()
+        {
+            eprintln!("skipped: this git has no {name}");
+            continue;
+        }
+        lab.root = root;
+        prepare(&lab);
+        lab.write("outside/of/it.py", "");
+        lab.commit("more");
+        shape(&lab);
+        lab.install();
+        lab.python("import pkg.sub.deep, held");
+        lab.git(["rm", "-q", "--cached", "pkg/sub/deep.py"]);
+        assert!(
+            lab.python_runs("import pkg.sub.deep"),
+            "{name}: it is still there"
+        );
+        lab.git(["reset", "-q"]);
+        lab.python("import pkg.sub.deep, held");
+        lab.git(["switch", "-q", "without"]);
+        assert!(!lab.python_runs("import pkg"), "{name}: switch");
+        lab.git(["switch", "-q", "-"]);
+        lab.python("import pkg.sub.deep, held");
+        lab.git(["rm", "-q", "-r", "pkg"]);
+        assert!(!lab.python_runs("import pkg"), "{name}: rm");
+    }
+}
