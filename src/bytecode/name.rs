@@ -1,5 +1,7 @@
 //! Names of cache entries (PEP 3147, PEP 488), and the sources they can belong to.
 
+use std::cmp::Ordering;
+
 /// What kind of file a name says it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -50,23 +52,39 @@ impl<'a> Listing<'a> {
 
     /// The name that is the concatenation of `parts`, if it is there.
     pub fn find(&self, parts: [&[u8]; 2]) -> Option<&'a [u8]> {
-        let key = || parts[0].iter().chain(parts[1]);
-        self.names
-            .binary_search_by(|name| name.iter().cmp(key()))
-            .ok()
-            .map(|at| self.names[at])
+        let at = self
+            .names
+            .binary_search_by(|name| compare(name, parts))
+            .ok()?;
+        Some(self.names[at])
     }
 
     /// The names that begin with `stem` and a dot.
     fn suffixed<'l>(&'l self, stem: &'l [u8]) -> impl Iterator<Item = &'a [u8]> + 'l {
-        let head = || stem.iter().chain(b".");
         let from = self
             .names
-            .partition_point(|name| name.iter().cmp(head()).is_lt());
-        self.names[from..].iter().copied().take_while(move |name| {
-            name.strip_prefix(stem)
-                .is_some_and(|rest| rest.starts_with(b"."))
-        })
+            .partition_point(|name| compare(name, [stem, b"."]).is_lt());
+        self.names[from..]
+            .iter()
+            .copied()
+            .take_while(move |name| name.get(stem.len()) == Some(&b'.') && name.starts_with(stem))
+    }
+
+    /// Whether there is a name that begins with a dot.
+    fn has_hidden(&self) -> bool {
+        let at = self.names.partition_point(|name| *name < &b"."[..]);
+        self.names
+            .get(at)
+            .is_some_and(|name| name.starts_with(b"."))
+    }
+}
+
+/// Compares a name with the concatenation of two parts.
+fn compare(name: &[u8], [first, second]: [&[u8]; 2]) -> Ordering {
+    match name.split_at_checked(first.len()) {
+        Some((head, rest)) => head.cmp(first).then_with(|| rest.cmp(second)),
+        // A name that is a beginning of the first part is less than the whole.
+        None => name.cmp(first),
     }
 }
 
@@ -218,8 +236,8 @@ fn parse_companion(file_name: &[u8]) -> Option<EntryName<'_>> {
 }
 
 impl<'a> EntryName<'a> {
-    /// The sources in `listing` that this can be the entry of, `STEM.py` first. Several files can
-    /// share one entry: `conf.py` and `conf.cgi` are both compiled into `conf.cpython-311.pyc`.
+    /// The sources in `listing` that this can be the entry of. Several files can share one entry:
+    /// `conf.py` and `conf.cgi` are both compiled into `conf.cpython-311.pyc`.
     pub fn sources<'l>(&self, listing: &Listing<'l>) -> Vec<&'l [u8]> {
         let mut found = Vec::new();
         self.each_source(listing, &mut |name| found.push(name));
@@ -231,20 +249,21 @@ impl<'a> EntryName<'a> {
         if self.kind == Kind::Companion {
             return self.companion_sources(listing, each);
         }
-        let suffix: &[u8] = if self.bare { b"" } else { b".py" };
-        if let Some(name) = listing.find([self.stem, suffix]) {
-            each(name);
-        }
         if self.bare || self.kind == Kind::Beside || self.runner.is_some() {
+            let suffix: &[u8] = if self.bare { b"" } else { b".py" };
+            if let Some(name) = listing.find([self.stem, suffix]) {
+                each(name);
+            }
             return;
         }
         for name in listing.suffixed(self.stem) {
             let suffix = &name[self.stem.len() + 1..];
-            if !suffix.contains(&b'.') && !matches!(suffix, b"py" | b"pyc" | b"pyo" | b"") {
+            if !matches!(suffix, b"pyc" | b"pyo" | b"") && !suffix.contains(&b'.') {
                 each(name);
             }
         }
-        if !self.stem.contains(&b'.')
+        if listing.has_hidden()
+            && !self.stem.contains(&b'.')
             && let Some(name) = listing.find([b".", self.stem])
         {
             each(name);
@@ -414,7 +433,7 @@ mod tests {
                 "conf.cpython-311.pyc",
                 &["conf.cgi", "conf.py", "conf.pyc", ".conf"]
             ),
-            ["conf.py", "conf.cgi", ".conf"]
+            ["conf.cgi", "conf.py", ".conf"]
         );
         assert_eq!(
             sources("toolcpython-311.pyc", &["tool", "tool.py"]),

@@ -118,12 +118,27 @@ impl<'p> Place<'p> {
     /// `lstat` of a name, asked for once.
     pub fn lstat(&self, name: &[u8]) -> Option<Stat> {
         let at = self.names.position(name)?;
+        self.lstat_at(at, name)
+    }
+
+    /// `lstat` of the name at a place in the listing.
+    fn lstat_at(&self, at: usize, name: &[u8]) -> Option<Stat> {
         if let Some(known) = self.lstats.borrow()[at] {
             return known;
         }
         let stat = self.directory.lstat(name).ok();
         self.lstats.borrow_mut()[at] = Some(stat);
         stat
+    }
+
+    /// The files and symlinks called `*.py`, sorted by name, with their `lstat`.
+    pub fn python_files(&self) -> Vec<(&'p [u8], Stat)> {
+        let names: &'p Names = self.names;
+        let files = names.iter().enumerate();
+        files
+            .filter(|(_, (name, file_type))| name.ends_with(b".py") && is_file(*file_type))
+            .filter_map(|(at, (name, _))| Some((name, self.lstat_at(at, name)?)))
+            .collect()
     }
 
     /// The stats the rule needs of a source; `None` if it is no regular file in the end.

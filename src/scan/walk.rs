@@ -10,13 +10,13 @@ use anyhow::{Context, Result};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::directory::{
-    Cache, Names, Place, entries_beside, entries_in, is_companion, is_file, join, judge_entry,
+    Cache, Names, Place, entries_beside, entries_in, is_companion, join, judge_entry,
 };
 use super::ghosts::{Hollow, ghosts};
 use super::realm::{Compare, Owner, Realm, Realms};
 use super::{Counts, Entry, Options, Scan, Tree, TreeKind, Trouble};
 use crate::bytecode::{EntryName, Kind, Listing, Reason, State};
-use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time};
+use crate::fsys::{Dir, DirBuffer, FileType, Time};
 use crate::worktree::payload::{Candidate, Payload};
 
 /// So many directories must wait before threads are worth their start.
@@ -359,12 +359,7 @@ impl<'a> Walk<'_, 'a> {
             (realm.prefix.len() + 1).min(place.path.len())
         };
         let directory = place.path[skip..].as_bstr();
-        let files: Vec<(&[u8], Stat)> = place
-            .names
-            .iter()
-            .filter(|(name, file_type)| is_file(*file_type) && name.ends_with(b".py"))
-            .filter_map(|(name, _)| Some((name, place.lstat(name)?)))
-            .collect();
+        let files = place.python_files();
         let before = found.candidates.len();
         let below = |name: &[u8]| place.names.find(name) == Some(FileType::Directory);
         let read = |name: &[u8], link: bool| {
@@ -379,10 +374,11 @@ impl<'a> Walk<'_, 'a> {
         for candidate in &found.candidates[before..] {
             names.insert(file_name(&candidate.path).to_vec());
         }
-        for (name, _) in &files {
-            if comparer.is_known(join(directory, name).as_bstr()) {
-                names.insert(name.to_vec());
-            }
+        if comparer.knows_any() {
+            let known = files
+                .iter()
+                .filter(|(name, _)| comparer.is_known(join(directory, name).as_bstr()));
+            names.extend(known.map(|(name, _)| name.to_vec()));
         }
         names
     }

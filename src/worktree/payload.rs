@@ -323,6 +323,11 @@ impl Comparer {
         self.index.is_submodule(path)
     }
 
+    /// Whether any source is known to differ before looking at the disk.
+    pub fn knows_any(&self) -> bool {
+        !self.known.is_empty()
+    }
+
     /// Whether a source is known to differ before looking at the disk.
     pub fn is_known(&self, path: &BStr) -> bool {
         self.known.contains(path)

@@ -5,6 +5,7 @@ mod lab;
 
 mod doctor;
 mod frameworks;
+mod gate;
 mod git_deletions;
 mod git_precision;
 mod git_situations;
@@ -12,5 +13,6 @@ mod git_slow;
 mod hook;
 mod install;
 mod main_job;
+mod report;
 mod selfcheck;
 mod staleness;

@@ -22,7 +22,7 @@ pub mod pyc;
 pub mod race;
 pub mod venv;
 
-pub use command::{Done, TestCommand};
+pub use command::{Done, TestCommand, done};
 pub use dir::Dir;
 pub use interpreter::Interpreter;
 

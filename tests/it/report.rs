@@ -1,0 +1,66 @@
+//! The report for programs, against its schema.
+
+use serde_json::Value;
+
+use crate::harness::{Dir, interpreter};
+
+/// Parses a report; it must be as `docs/report.schema.json` says.
+pub fn valid(text: &str) -> Value {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../docs/report.schema.json")).expect("the schema");
+    let report: Value =
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("no JSON ({error}): {text}"));
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> = validator
+        .iter_errors(&report)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}\n{text}");
+    report
+}
+
+fn racy_tree() -> Dir {
+    let dir = Dir::new();
+    dir.write("mod.py", "V = 1\n");
+    dir.commit("one");
+    dir.import_value(interpreter::main(), "mod");
+    dir
+}
+
+#[test]
+fn every_command_reports_by_the_schema() {
+    let dir = racy_tree();
+    let check = valid(&dir.pycgate(&["check", "--format", "json"]).expect(1).stdout);
+    assert_eq!(
+        (&check["verdict"], &check["payload"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(check["entries"][0]["action"], "kept");
+    let dry = valid(&dir.pycgate(&["gate", "--dry-run", "--format", "json"]).ok());
+    assert_eq!(
+        (&dry["verdict"], &dry["entries"][0]["action"]),
+        (&Value::Null, &"would-purge".into())
+    );
+    valid(&dir.pycgate(&["explain", "mod.py", "--format", "json"]).ok());
+    let gate = valid(&dir.pycgate(&["gate", "--format", "json"]).ok());
+    assert_eq!(
+        (&gate["verdict"], &gate["sweep"]),
+        (&"PASS".into(), &Value::Null)
+    );
+    assert_eq!(gate["counts"]["purged"], 1);
+    dir.import_value(interpreter::main(), "mod");
+    let purge = valid(&dir.pycgate(&["--format", "json", "purge", "mod.py"]).ok());
+    assert_eq!(purge["entries"][0]["state"], "racy");
+}
+
+#[test]
+fn names_that_are_not_utf_8_are_given_as_bytes() {
+    let dir = Dir::new();
+    std::fs::create_dir(dir.path("__pycache__")).expect("a directory");
+    std::fs::write(dir.path_bytes(b"m\xff.py"), "V = 1\n").expect("a source");
+    std::fs::write(dir.path_bytes(b"__pycache__/m\xff.cpython-99.pyc"), "x").expect("an entry");
+    let report = valid(&dir.pycgate(&["gate", "--format", "json"]).ok());
+    assert_eq!(report["entries"][0]["source_b64"], "bf8ucHk=");
+    assert_eq!(report["entries"][0]["action"], "purged");
+    assert_eq!(report["payload"]["sources_b64"][0], "bf8ucHk=");
+}
