@@ -2,12 +2,14 @@
 #![forbid(unsafe_code)]
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use anyhow::{Context, Result};
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use git2::{ObjectType, Oid, Repository, Tree};
+use gix_index::extension::Tree as Cached;
 
-use super::index::IndexEntry;
+use super::index::{Index, IndexEntry, safe};
 use super::repo::{Answers, Repo};
 
 /// What happened to a source.
@@ -99,18 +101,13 @@ pub(super) fn staged(repo: &Repo) -> Result<Vec<Change>> {
                     return Err(error).context("HEAD's tree cannot be read: `git fsck` tells more");
                 }
             };
-            if let (Some(head), Some(id)) = (&head, index.tree_id())
-                && head.id().as_bytes() == id
-            {
-                return Ok(Vec::new());
-            }
-            let entries: Vec<IndexEntry<'_>> = index.entries().collect();
             let mut changes = Vec::new();
-            against(
-                repository,
+            let staging = Staging { repository, index };
+            staging.against(
                 &mut BString::default(),
                 head.as_ref(),
-                &entries,
+                index.trees(),
+                0..index.len(),
                 &mut changes,
             )?;
             Ok(changes)
@@ -194,7 +191,8 @@ fn items(tree: Option<&Tree<'_>>) -> Vec<Item> {
                 Some(ObjectType::Blob) => ItemKind::Blob,
                 _ => ItemKind::Other,
             },
-            mode: entry.filemode_raw(),
+            // Old trees have more modes of files than two; git takes no notice either.
+            mode: entry.filemode(),
         })
         .filter(|item| item.kind != ItemKind::Blob || is_python(&item.name))
         .collect()
@@ -222,10 +220,7 @@ fn diff(
     new: Option<&Tree<'_>>,
     changes: &mut Vec<Change>,
 ) -> Result<()> {
-    anyhow::ensure!(
-        path.find_iter("/").count() < DEPTH,
-        "a tree is nested deeper than {DEPTH} directories"
-    );
+    ensure_depth(path)?;
     let (old, new) = (items(old), items(new));
     let (mut left, mut right) = (old.iter().peekable(), new.iter().peekable());
     loop {
@@ -284,108 +279,172 @@ fn find_tree<'r>(repository: &'r Repository, id: Oid, path: &BString) -> Result<
     })
 }
 
-/// Compares the index entries below `path` with a tree.
-fn against(
-    repository: &Repository,
-    path: &mut BString,
-    tree: Option<&Tree<'_>>,
-    entries: &[IndexEntry<'_>],
-    changes: &mut Vec<Change>,
-) -> Result<()> {
-    let items = items(tree);
-    let mut items = items.iter().peekable();
-    let skip = if path.is_empty() { 0 } else { path.len() + 1 };
-    let mut at = 0;
-    loop {
-        // The next name directly below `path`, and the entries that belong to it.
-        let next = entries.get(at).map(|entry| {
-            let rest = &entry.path[skip.min(entry.path.len())..];
-            match rest.find_byte(b'/') {
-                Some(slash) => (&rest[..slash], true),
-                None => (rest, false),
-            }
-        });
-        let order = match (items.peek(), next) {
-            (None, None) => return Ok(()),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(item), Some((name, folder))) => item
-                .key()
-                .cmp(name.iter().copied().chain(folder.then_some(b'/'))),
-        };
-        let item = if order.is_le() { items.next() } else { None };
-        let mut group: &[IndexEntry<'_>] = &[];
-        if order.is_ge()
-            && let Some((name, folder)) = next
+/// The index against a tree.
+struct Staging<'r> {
+    repository: &'r Repository,
+    index: &'r Index,
+}
+
+impl Staging<'_> {
+    /// Compares the entries at `range`, which are all those below `path`, with a tree. `cached` is
+    /// what git has written down of the tree these entries make: where that is the same tree,
+    /// nothing below is looked at.
+    fn against(
+        &self,
+        path: &mut BString,
+        tree: Option<&Tree<'_>>,
+        cached: Option<&Cached>,
+        range: Range<usize>,
+        changes: &mut Vec<Change>,
+    ) -> Result<()> {
+        ensure_depth(path)?;
+        if let (Some(tree), Some(id)) = (tree, valid(cached))
+            && tree.id().as_bytes() == id
         {
-            let end = at
-                + entries[at..]
-                    .iter()
-                    .take_while(|entry| {
-                        let rest = &entry.path[skip.min(entry.path.len())..];
-                        rest.as_bytes()
-                            .strip_prefix(name.as_bytes())
-                            .is_some_and(|rest| {
-                                if folder {
-                                    rest.starts_with(b"/")
-                                } else {
-                                    rest.is_empty()
-                                }
-                            })
-                    })
-                    .count();
-            group = &entries[at..end];
-            at = end.max(at + 1);
+            return Ok(());
         }
-        let name = match (item, next) {
-            (Some(item), _) => item.name.clone(),
-            (None, Some((name, _))) => name.to_vec(),
-            (None, None) => return Ok(()),
-        };
-        let folder = item.is_some_and(|item| item.kind == ItemKind::Tree)
-            || (group
-                .first()
-                .is_some_and(|entry| entry.path.len() > skip + name.len()));
-        within(path, &name, |path| -> Result<()> {
-            if folder {
-                let tree = item
-                    .filter(|item| item.kind == ItemKind::Tree)
-                    .map(|item| find_tree(repository, item.id, path))
-                    .transpose()?;
-                // A folded directory of a sparse index is one entry with the id of its tree.
-                if let [entry] = group
-                    && entry.mode() == 0o040_000
-                {
-                    let folded = Oid::from_bytes(entry.id())
-                        .ok()
-                        .map(|id| find_tree(repository, id, path))
-                        .transpose()?;
-                    if folded.as_ref().map(Tree::id) != tree.as_ref().map(Tree::id) {
-                        diff(repository, path, tree.as_ref(), folded.as_ref(), changes)?;
-                    }
-                    return Ok(());
+        let items = items(tree);
+        let mut items = items.iter().peekable();
+        let skip = if path.is_empty() { 0 } else { path.len() + 1 };
+        let mut at = range.start;
+        loop {
+            // The next name directly below `path`, and the entries that belong to it.
+            let next = (at < range.end).then(|| {
+                let rest = rest(self.index.at(at).path, skip);
+                match rest.find_byte(b'/') {
+                    Some(slash) => (&rest[..slash], true),
+                    None => (rest, false),
                 }
-                return against(repository, path, tree.as_ref(), group, changes);
+            });
+            let order = match (items.peek(), next) {
+                (None, None) => return Ok(()),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(item), Some((name, folder))) => item
+                    .key()
+                    .cmp(name.iter().copied().chain(folder.then_some(b'/'))),
+            };
+            let item = if order.is_le() { items.next() } else { None };
+            let mut group = at..at;
+            let mut folder = item.is_some_and(|item| item.kind == ItemKind::Tree);
+            if let Some((name, is_folder)) = next
+                && order.is_ge()
+            {
+                folder = is_folder;
+                let count = self.index.run(at..range.end, |path| {
+                    self::rest(path, skip)
+                        .strip_prefix(name)
+                        .is_some_and(|rest| {
+                            rest.starts_with(b"/") == folder && (folder || rest.is_empty())
+                        })
+                });
+                group = at..at + count.max(1);
+                at = group.end;
             }
-            leaf(path, item, group, changes);
-            Ok(())
-        })?;
+            let name = match (item, next) {
+                (Some(item), _) => item.name.as_slice(),
+                (None, Some((name, _))) => name,
+                (None, None) => return Ok(()),
+            };
+            if name.is_empty() {
+                // A hostile index: no tree has such a name.
+                continue;
+            }
+            if folder {
+                let cached = cached.and_then(|cached| {
+                    let children = &cached.children;
+                    let found = children.binary_search_by(|child| child.name.as_slice().cmp(name));
+                    found.ok().map(|at| &children[at])
+                });
+                within(path, name, |path| {
+                    self.folder(path, item, cached, group, changes)
+                })?;
+            } else {
+                within(path, name, |path| self.leaf(path, item, group, changes));
+            }
+        }
+    }
+
+    /// Compares the entries below a directory with what the tree has there.
+    fn folder(
+        &self,
+        path: &mut BString,
+        item: Option<&Item>,
+        cached: Option<&Cached>,
+        group: Range<usize>,
+        changes: &mut Vec<Change>,
+    ) -> Result<()> {
+        let item = item.filter(|item| item.kind == ItemKind::Tree);
+        if let (Some(item), Some(id)) = (item, valid(cached))
+            && item.id.as_bytes() == id
+        {
+            return Ok(());
+        }
+        let tree = item
+            .map(|item| find_tree(self.repository, item.id, path))
+            .transpose()?;
+        // A folded directory of a sparse index is one entry with the id of its tree.
+        if group.len() == 1
+            && let entry = self.index.at(group.start)
+            && entry.is_folded_directory()
+        {
+            let folded = Oid::from_bytes(entry.id())
+                .with_context(|| format!("the index has no id for `{path}`"))?;
+            if tree.as_ref().map(Tree::id) == Some(folded) {
+                return Ok(());
+            }
+            let folded = find_tree(self.repository, folded, path)?;
+            return diff(self.repository, path, tree.as_ref(), Some(&folded), changes);
+        }
+        self.against(path, tree.as_ref(), cached, group, changes)
+    }
+
+    /// One file: what the tree has and what the index has, conflicts included.
+    fn leaf(
+        &self,
+        path: &BString,
+        item: Option<&Item>,
+        group: Range<usize>,
+        changes: &mut Vec<Change>,
+    ) {
+        if is_python(path) && safe(path) {
+            let item = item.filter(|item| item.kind == ItemKind::Blob);
+            let entry = group
+                .map(|position| self.index.at(position))
+                .find(IndexEntry::is_blob);
+            changes.extend(staged_kind(item, entry).map(|kind| Change::new(path.clone(), kind)));
+        }
     }
 }
 
-/// One file: what the tree has and what the index has, conflicts included.
-fn leaf(path: &BString, item: Option<&Item>, group: &[IndexEntry<'_>], changes: &mut Vec<Change>) {
-    if !is_python(path) {
-        return;
-    }
-    let item = item.filter(|item| item.kind == ItemKind::Blob);
-    let entry = group.iter().find(|entry| entry.is_blob());
-    let kind = match (item, entry) {
-        (None, None) => return,
-        (Some(_), None) => ChangeKind::Deleted,
+fn rest(path: &BStr, skip: usize) -> &[u8] {
+    &path[skip.min(path.len())..]
+}
+
+/// The id that git has written down of a tree, unless entries below have changed since.
+fn valid(cached: Option<&Cached>) -> Option<&[u8]> {
+    let cached = cached?;
+    cached.num_entries?;
+    Some(cached.id.as_bytes())
+}
+
+fn ensure_depth(path: &BString) -> Result<()> {
+    anyhow::ensure!(
+        path.find_iter("/").count() < DEPTH,
+        "a tree is nested deeper than {DEPTH} directories"
+    );
+    Ok(())
+}
+
+/// What happened to a file, given what the tree has and what the index has.
+fn staged_kind(item: Option<&Item>, entry: Option<IndexEntry<'_>>) -> Option<ChangeKind> {
+    Some(match (item, entry) {
+        (None, None) => return None,
         (_, Some(entry)) if entry.is_unmerged() => ChangeKind::Modified,
+        (Some(_), None) => ChangeKind::Deleted,
         // `git add -N` has added nothing yet.
-        (None, Some(entry)) if entry.is_intent_to_add() => return,
+        (None, Some(entry)) if entry.is_intent_to_add() => return None,
+        (Some(_), Some(entry)) if entry.is_intent_to_add() => ChangeKind::Deleted,
         (None, Some(_)) => ChangeKind::Added,
         (Some(item), Some(entry)) if item.is_link() != entry.is_symlink() => {
             ChangeKind::TypeChanged
@@ -393,24 +452,51 @@ fn leaf(path: &BString, item: Option<&Item>, group: &[IndexEntry<'_>], changes: 
         (Some(item), Some(entry))
             if item.id.as_bytes() == entry.id() && item.mode as u32 == entry.mode() =>
         {
-            return;
+            return None;
         }
-        (Some(_), Some(entry)) if entry.is_intent_to_add() => ChangeKind::Deleted,
         (Some(_), Some(_)) => ChangeKind::Modified,
-    };
-    changes.push(Change::new(path.clone(), kind));
+    })
 }
 
-/// All files of a tree.
-pub(super) fn files(repository: &Repository, id: &str) -> Result<Vec<BString>> {
+/// The files of a tree that `wanted` takes by their names.
+pub(super) fn files(
+    repository: &Repository,
+    id: &str,
+    wanted: fn(&[u8]) -> bool,
+) -> Result<Vec<BString>> {
     let id = Oid::from_str_ext(id, repository.object_format())?;
-    let tree = repository.find_tree(id)?;
+    let tree = find_tree(repository, id, &BString::default())?;
     let mut files = Vec::new();
-    tree.walk(git2::TreeWalkMode::PreOrder, |directory, entry| {
-        if entry.kind() == Some(ObjectType::Blob) {
-            files.push([directory.as_bytes(), entry.name_bytes()].concat().into());
-        }
-        git2::TreeWalkResult::Ok
-    })?;
+    collect(
+        repository,
+        &mut BString::default(),
+        &tree,
+        wanted,
+        &mut files,
+    )?;
     Ok(files)
+}
+
+fn collect(
+    repository: &Repository,
+    path: &mut BString,
+    tree: &Tree<'_>,
+    wanted: fn(&[u8]) -> bool,
+    files: &mut Vec<BString>,
+) -> Result<()> {
+    ensure_depth(path)?;
+    for entry in tree {
+        within(path, entry.name_bytes(), |path| match entry.kind() {
+            Some(ObjectType::Tree) => {
+                let tree = find_tree(repository, entry.id(), path)?;
+                collect(repository, path, &tree, wanted, files)
+            }
+            Some(ObjectType::Blob) if wanted(path) => {
+                files.push(path.clone());
+                Ok(())
+            }
+            _ => Ok(()),
+        })?;
+    }
+    Ok(())
 }

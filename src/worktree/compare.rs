@@ -5,6 +5,7 @@ use std::io;
 
 use bstr::ByteSlice;
 
+use super::attributes::Reach;
 use super::index::{Index, IndexEntry};
 use super::repo::Repo;
 use crate::fsys::{FileType, Stat, Time};
@@ -38,24 +39,32 @@ pub enum Comparison {
     Same,
     /// It differs.
     Differs,
-    /// Its bytes differ, but the conversions git makes (line ends, `$Id$`) may be all of it.
-    DependsOnAttributes,
+    /// Its bytes are the same; it differs if its attributes name a command or an encoding.
+    DependsOnCommand,
+    /// The conversions git makes (line ends, `$Id$`) decide.
+    DependsOnConversion,
 }
 
 /// Compares as git does (`ie_match_stat`, racy-git): by stat, and by content where the stat differs
-/// or where the file may have changed after the index was written.
+/// or where the file may have changed after the index was written. `reach` tells what attributes can
+/// do to it; it and `read` are asked only where the content counts.
 pub fn compare(
     index: &Index,
     entry: &IndexEntry<'_>,
     stat: &Stat,
     rules: Rules,
+    reach: impl FnOnce() -> Reach,
     read: impl FnOnce() -> io::Result<Vec<u8>>,
 ) -> Comparison {
     if entry.is_intent_to_add() || entry.is_unmerged() {
         return Comparison::Differs;
     }
     let link = stat.file_type() == FileType::Symlink;
-    if !link && !stat.is_file() || link != entry.is_symlink() && rules.symlinks {
+    // Without symlinks a symlink's entry is a plain file that holds its target.
+    if !link && !stat.is_file()
+        || link && !entry.is_symlink()
+        || !link && entry.is_symlink() && rules.symlinks
+    {
         return Comparison::Differs;
     }
     if rules.file_mode
@@ -65,18 +74,31 @@ pub fn compare(
     {
         return Comparison::Differs;
     }
+    // git goes by the size alone, whatever conversions might explain. Zero is what it notes of an
+    // entry that it could not tell to be clean.
+    if entry.size() != 0 && entry.size() != stat.size as u32 {
+        return Comparison::Differs;
+    }
     if stat_matches(entry, stat, rules) && entry.mtime().sec < index.written.sec {
         return Comparison::Same;
     }
     let Ok(bytes) = read() else {
         return Comparison::Differs;
     };
-    if is_blob(entry, &bytes) {
-        Comparison::Same
-    } else if bytes.contains_str("\r\n") || bytes.contains_str("$Id") {
-        Comparison::DependsOnAttributes
+    let same = is_blob(entry, &bytes);
+    let reach = if entry.is_symlink() {
+        Reach::default()
     } else {
+        reach()
+    };
+    if reach.any && (bytes.contains(&b'\r') || bytes.contains_str("$Id:")) {
+        Comparison::DependsOnConversion
+    } else if !same {
         Comparison::Differs
+    } else if reach.command {
+        Comparison::DependsOnCommand
+    } else {
+        Comparison::Same
     }
 }
 
@@ -97,78 +119,13 @@ fn same_time(recorded: Time, actual: Time) -> bool {
 
 /// Whether `bytes` hash to the entry's id.
 pub fn is_blob(entry: &IndexEntry<'_>, bytes: &[u8]) -> bool {
-    let mut hasher = gix_hash::hasher(entry.hash_kind());
+    blob_id(entry.hash_kind(), bytes).is_some_and(|id| id.as_bytes() == entry.id())
+}
+
+/// The id git gives a blob. `None` for content made to collide.
+pub fn blob_id(kind: gix_hash::Kind, bytes: &[u8]) -> Option<gix_hash::ObjectId> {
+    let mut hasher = gix_hash::hasher(kind);
     hasher.update(format!("blob {}\0", bytes.len()).as_bytes());
     hasher.update(bytes);
-    hasher
-        .try_finalize()
-        .is_ok_and(|id| id.as_bytes() == entry.id())
-}
-
-/// Whether the file is what the index says after the conversions that its attributes and the
-/// configuration ask for: line ends, and `$Id$`. Conversions by commands are not made.
-pub fn same_after_conversion(repo: &Repo, entry: &IndexEntry<'_>, bytes: &[u8]) -> bool {
-    let attribute = |name| repo.attribute(entry.path, name);
-    if attribute("filter").is_some() || attribute("working-tree-encoding").is_some() {
-        return false;
-    }
-    let mut converted = bytes.to_vec();
-    if attribute("ident").is_some() {
-        converted = without_ids(&converted);
-    }
-    let text = attribute("text").or_else(|| attribute("crlf"));
-    let configured = repo
-        .config("core.autocrlf")
-        .is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "off" | "0"));
-    let convert = match text.as_deref() {
-        Some("auto") => !is_binary(bytes),
-        Some(_) => true,
-        None => attribute("eol").is_some() || configured && !is_binary(bytes),
-    };
-    if convert {
-        converted = converted.replace("\r\n", "\n");
-    }
-    is_blob(entry, &converted)
-}
-
-/// git's guess: a NUL, or a lone carriage return.
-fn is_binary(bytes: &[u8]) -> bool {
-    bytes.contains(&0) || bytes.replace("\r\n", "").contains(&b'\r')
-}
-
-/// `$Id: anything$` becomes `$Id$`.
-fn without_ids(bytes: &[u8]) -> Vec<u8> {
-    let mut rest = bytes;
-    let mut out = Vec::with_capacity(bytes.len());
-    while let Some(at) = rest.find("$Id: ") {
-        let end = rest[at + 5..]
-            .iter()
-            .position(|&byte| byte == b'$' || byte == b'\n');
-        match end.map(|end| at + 5 + end).filter(|&end| rest[end] == b'$') {
-            Some(end) => {
-                out.extend_from_slice(&rest[..at]);
-                out.extend_from_slice(b"$Id$");
-                rest = &rest[end + 1..];
-            }
-            None => {
-                out.extend_from_slice(&rest[..at + 5]);
-                rest = &rest[at + 5..];
-            }
-        }
-    }
-    out.extend_from_slice(rest);
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_folded() {
-        assert_eq!(
-            without_ids(b"# $Id: 0123$ x\n$Id$\n$Id: open\n$"),
-            b"# $Id$ x\n$Id$\n$Id: open\n$"
-        );
-    }
+    hasher.try_finalize().ok()
 }

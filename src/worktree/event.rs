@@ -13,7 +13,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::changes::{Change, ChangeKind, is_python};
 use super::compare::{Rules, stat_matches};
-use super::index::{Index, safe};
+use super::index::{Index, IndexEntry, safe};
 use super::repo::Repo;
 use crate::fsys::{Stat, Time};
 
@@ -220,10 +220,10 @@ impl Sets<'_> {
     /// of the work tree.
     fn is_gone(&self, path: &BStr) -> bool {
         absent(self.repo.root(), path)
-            && self
-                .repo
-                .index()
-                .is_ok_and(|index| !index.is_folded(path) && !skipped(index, path))
+            && self.repo.index().is_ok_and(|index| {
+                let skipped = |entry: IndexEntry<'_>| entry.is_skip_worktree();
+                !index.is_folded(path) && !index.get(path).is_some_and(skipped)
+            })
     }
 }
 
@@ -235,17 +235,6 @@ fn absent(root: &Path, path: &BStr) -> bool {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
         ),
     }
-}
-
-fn skipped(index: &Index, path: &BStr) -> bool {
-    let parent = path
-        .rfind_byte(b'/')
-        .map_or(BStr::new(""), |slash| path[..slash].as_bstr());
-    index
-        .directory(parent)
-        .0
-        .iter()
-        .any(|entry| entry.path == path && entry.is_skip_worktree())
 }
 
 /// What git has just written: entries recorded not before the operation began that wrote the index,

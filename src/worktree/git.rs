@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use bstr::{BString, ByteSlice};
 
 use super::changes::{Change, ChangeKind, is_python};
@@ -18,6 +18,8 @@ pub struct Git {
     directory: PathBuf,
     /// Whether the variables that name another repository are taken from its environment.
     apart: bool,
+    /// What names the repository, once it is known: paths are relative to its root then.
+    bound: Vec<(&'static str, PathBuf)>,
 }
 
 /// What `git rev-parse` says of a repository.
@@ -35,6 +37,7 @@ impl Git {
         Self {
             directory: directory.to_path_buf(),
             apart: false,
+            bound: Vec::new(),
         }
     }
 
@@ -43,6 +46,26 @@ impl Git {
         Self {
             directory: directory.to_path_buf(),
             apart: true,
+            bound: Vec::new(),
+        }
+    }
+
+    /// The same repository, asked from the root of its work tree.
+    pub(super) fn bound_to(self, git_dir: &Path, root: &Path, index: &Path) -> Self {
+        let mut bound = vec![
+            ("GIT_DIR", git_dir.to_path_buf()),
+            ("GIT_WORK_TREE", root.to_path_buf()),
+            ("GIT_INDEX_FILE", index.to_path_buf()),
+        ];
+        if let Some(common) = std::env::var_os("GIT_COMMON_DIR").filter(|_| !self.apart) {
+            let common = self.directory.join(common);
+            let common = std::path::absolute(&common).unwrap_or(common);
+            bound.push(("GIT_COMMON_DIR", common));
+        }
+        Self {
+            directory: root.to_path_buf(),
+            bound,
+            ..self
         }
     }
 
@@ -76,6 +99,7 @@ impl Git {
                 command.env_remove(name);
             }
         }
+        command.envs(self.bound.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -90,52 +114,43 @@ impl Git {
             .output()
             .context("cannot start `git`: install it or put it on PATH")?;
         if !output.status.success() {
-            let said = output.stderr.to_str_lossy();
-            let words: Vec<_> = arguments
-                .iter()
-                .map(|word| word.as_ref().to_string_lossy())
-                .collect();
-            bail!(
-                "`git {}` failed in {}: {}",
-                words.join(" "),
-                self.directory.display(),
-                said.trim().lines().next().unwrap_or("it said nothing")
-            );
+            return Err(self.failure(arguments, &output.stderr));
         }
         Ok(output.stdout)
     }
 
-    pub(super) fn layout(&self) -> Result<Layout> {
-        let arguments = [
-            "rev-parse",
-            "--path-format=absolute",
-            "--absolute-git-dir",
-            "--git-common-dir",
-            "--show-object-format",
-        ];
-        let answer = self.run(&arguments)?;
-        let mut lines = answer
-            .lines()
-            .map(|line| PathBuf::from(OsString::from_vec(line.to_vec())));
-        let mut next = || {
-            lines
+    fn failure<S: AsRef<OsStr>>(&self, arguments: &[S], said: &[u8]) -> anyhow::Error {
+        let words: Vec<_> = arguments
+            .iter()
+            .map(|word| word.as_ref().to_string_lossy())
+            .collect();
+        anyhow!(
+            "`git {}` failed in {}: {}",
+            words.join(" "),
+            self.directory.display(),
+            said.to_str_lossy()
+                .trim()
+                .lines()
                 .next()
-                .context("`git rev-parse` answered too few lines")
+                .unwrap_or("it said nothing")
+        )
+    }
+
+    pub(super) fn layout(&self) -> Result<Layout> {
+        // One answer each, for a path may have line ends in it.
+        let line = |question: &[&str]| -> Result<Vec<u8>> {
+            let mut answer = self.run(&[&["rev-parse"], question].concat())?;
+            if answer.last() == Some(&b'\n') {
+                answer.pop();
+            }
+            Ok(answer)
         };
-        let (git_dir, common_dir, format) = (next()?, next()?, next()?);
-        let root = self
-            .run(&["rev-parse", "--show-toplevel"])
-            .ok()
-            .map(|line| {
-                PathBuf::from(OsString::from_vec(
-                    line.strip_suffix(b"\n").unwrap_or(&line).to_vec(),
-                ))
-            });
+        let path = |question: &[&str]| line(question).map(|bytes| OsString::from_vec(bytes).into());
         Ok(Layout {
-            git_dir,
-            common_dir,
-            root,
-            sha256: format.as_os_str() == "sha256",
+            git_dir: path(&["--absolute-git-dir"])?,
+            common_dir: path(&["--path-format=absolute", "--git-common-dir"])?,
+            root: path(&["--show-toplevel"]).ok(),
+            sha256: line(&["--show-object-format"])? == b"sha256",
         })
     }
 
@@ -180,6 +195,7 @@ impl Git {
         parse_name_status(&self.run(&[
             "diff-index",
             "--cached",
+            "--ita-invisible-in-index",
             "-z",
             "--no-renames",
             "--name-status",
@@ -188,17 +204,25 @@ impl Git {
         ])?)
     }
 
-    /// All files of a tree.
-    pub(super) fn files(&self, tree: &str) -> Result<Vec<BString>> {
-        Ok(
-            split_nul(&self.run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree])?)
-                .map(Into::into)
-                .collect(),
-        )
+    /// The files of a tree that `wanted` takes by their names.
+    pub(super) fn files(&self, tree: &str, wanted: fn(&[u8]) -> bool) -> Result<Vec<BString>> {
+        let answer = self.run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree])?;
+        let files = split_nul(&answer).filter(|path| wanted(path));
+        Ok(files.map(Into::into).collect())
+    }
+
+    /// The bytes of a blob.
+    pub(super) fn blob(&self, id: &str) -> Result<Vec<u8>> {
+        self.run(&["cat-file", "blob", id])
     }
 
     pub(super) fn config(&self, key: &str) -> Option<String> {
         let value = self.run(&["config", "--get", key]).ok()?;
+        Some(value.to_str_lossy().trim_end_matches('\n').to_owned())
+    }
+
+    pub(super) fn config_as(&self, kind: &str, key: &str) -> Option<String> {
+        let value = self.run(&["config", "--type", kind, "--get", key]).ok()?;
         Some(value.to_str_lossy().trim_end_matches('\n').to_owned())
     }
 
@@ -208,7 +232,8 @@ impl Git {
             .iter()
             .flat_map(|path| path.iter().copied().chain([0]))
             .collect();
-        let answer = self.ask(&["check-ignore", "-z", "--stdin"], &input)?;
+        // Status 1 means that none of them is.
+        let answer = self.ask(&["check-ignore", "-z", "--stdin"], &input, 1)?;
         Ok(split_nul(&answer).map(Into::into).collect())
     }
 
@@ -226,8 +251,8 @@ impl Git {
         Some(value)
     }
 
-    /// Runs a command with something on its standard input; its status does not matter.
-    fn ask(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>> {
+    /// Runs a command with something on its standard input. A status above `most` is a failure.
+    fn ask(&self, arguments: &[&str], input: &[u8], most: i32) -> Result<Vec<u8>> {
         let mut child = self
             .command()
             .args(arguments)
@@ -241,6 +266,9 @@ impl Git {
         });
         let output = child.wait_with_output()?;
         let _ = writer.join();
+        if output.status.code().is_none_or(|status| status > most) {
+            return Err(self.failure(arguments, &output.stderr));
+        }
         Ok(output.stdout)
     }
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
@@ -103,13 +104,32 @@ impl Index {
         }
     }
 
-    /// Whether there is an entry of any stage for this file.
-    pub fn tracks(&self, path: &BStr) -> bool {
+    /// The entry of a file; of a conflict the one of the lowest stage.
+    pub fn get(&self, path: &BStr) -> Option<IndexEntry<'_>> {
         let entries = self.state.entries();
         let at = entries.partition_point(|entry| entry.path(&self.state) < path);
-        entries
-            .get(at)
-            .is_some_and(|entry| entry.path(&self.state) == path)
+        let entry = entries.get(at)?;
+        (entry.path(&self.state) == path).then(|| self.wrap(entry))
+    }
+
+    /// Whether there is an entry of any stage for this file.
+    pub fn tracks(&self, path: &BStr) -> bool {
+        self.get(path).is_some()
+    }
+
+    /// All entries, hostile ones too: for those who go by position.
+    pub(super) fn len(&self) -> usize {
+        self.state.entries().len()
+    }
+
+    /// The entry at a position below [`Index::len`], hostile or not.
+    pub(super) fn at(&self, position: usize) -> IndexEntry<'_> {
+        self.wrap(&self.state.entries()[position])
+    }
+
+    /// How many of the entries from `from` on, in a range that is sorted by it, satisfy `holds`.
+    pub(super) fn run(&self, range: Range<usize>, holds: impl Fn(&BStr) -> bool) -> usize {
+        self.state.entries()[range].partition_point(|entry| holds(entry.path(&self.state)))
     }
 
     /// Whether the path is a submodule.
@@ -121,7 +141,11 @@ impl Index {
 
     /// Whether the path lies below a directory that a sparse index keeps folded.
     pub fn is_folded(&self, path: &BStr) -> bool {
-        self.folded.iter().any(|folder| path.starts_with(folder))
+        // Folded directories are sorted and do not nest.
+        let after = self
+            .folded
+            .partition_point(|folder| folder.as_bstr() <= path);
+        after > 0 && path.starts_with(&self.folded[after - 1])
     }
 
     /// What the index has directly in a directory: its files, and the names of its
@@ -168,11 +192,9 @@ impl Index {
             .filter(|entry| safe(entry.path))
     }
 
-    /// The id of the tree this index would commit, where git has written it down.
-    pub(super) fn tree_id(&self) -> Option<&[u8]> {
-        let tree = self.state.tree()?;
-        tree.num_entries?;
-        Some(tree.id.as_bytes())
+    /// The trees this index would commit, as far as git has written them down.
+    pub(super) fn trees(&self) -> Option<&gix_index::extension::Tree> {
+        self.state.tree()
     }
 }
 
@@ -223,6 +245,11 @@ impl IndexEntry<'_> {
     /// Mode as git writes it (octal 100644, 100755, 120000, 160000, 40000).
     pub fn mode(&self) -> u32 {
         self.entry.mode.bits()
+    }
+
+    /// Whether it stands for a directory that a sparse index keeps folded.
+    pub(super) fn is_folded_directory(&self) -> bool {
+        self.entry.mode == Mode::DIR
     }
 
     /// Whether it is a symlink.

@@ -4,6 +4,7 @@
 //! attributes; gix-index reads the index, which libgit2 cannot where it is split or sparse; and the
 //! `git` command answers for the repositories that libgit2 refuses to open ([`Git`]).
 
+mod attributes;
 mod changes;
 mod compare;
 pub mod event;

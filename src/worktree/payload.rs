@@ -13,8 +13,9 @@ use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 use sha2::{Digest, Sha256};
 
+use super::attributes::{Attributes, needs_command, same_after_conversion};
 use super::changes::is_python;
-use super::compare::{Comparison, Rules, compare, same_after_conversion};
+use super::compare::{Comparison, Rules, blob_id, compare};
 use super::index::Index;
 use super::repo::Repo;
 use crate::fsys::{FileType, Stat};
@@ -38,6 +39,7 @@ pub struct Comparer {
     /// Sources known to differ before looking at the disk: staged, or committed since the base.
     known: HashSet<BString>,
     rules: Rules,
+    attributes: Attributes,
 }
 
 /// A source that may belong to the payload.
@@ -56,8 +58,12 @@ pub struct Candidate {
 pub enum Question {
     /// Nothing: it differs.
     Nothing,
+    /// Whether it has an attribute that names a command or an encoding.
+    Command,
     /// Whether the conversions git makes explain the difference.
     Conversion,
+    /// Whether it is what HEAD has in a directory that a sparse index keeps folded.
+    Folded,
     /// Whether it is ignored.
     Ignored,
 }
@@ -178,18 +184,33 @@ fn answer(
         path[skip..].into()
     };
     let mut found = Vec::new();
-    let (untracked, converted): (Vec<_>, Vec<_>) = asked
-        .into_iter()
-        .partition(|candidate| candidate.question == Question::Ignored);
-    for candidate in converted {
+    let mut untracked = Vec::new();
+    for candidate in asked {
         let path = own(&candidate.path);
-        let bytes = std::fs::read(root.join(candidate.path.to_path()?)).unwrap_or_default();
-        let (entries, _) = repo.index()?.directory(parent(&path));
-        let same = entries
-            .iter()
-            .find(|entry| entry.path == path)
-            .is_some_and(|entry| same_after_conversion(repo, entry, &bytes));
-        if !same {
+        let bytes = || std::fs::read(root.join(candidate.path.to_path_lossy())).unwrap_or_default();
+        let differs = match candidate.question {
+            Question::Nothing => true,
+            Question::Command => needs_command(repo, path.as_bstr()),
+            Question::Conversion => repo
+                .index()?
+                .get(path.as_bstr())
+                .is_none_or(|entry| !same_after_conversion(repo, &entry, &bytes())),
+            Question::Folded => match repo.resolve(&format!("HEAD:{path}")) {
+                Some(id) => {
+                    let actual = blob_id(repo.hash_kind(), &bytes());
+                    actual.is_none_or(|actual| actual.to_hex() != *id)
+                }
+                None => {
+                    untracked.push(candidate);
+                    continue;
+                }
+            },
+            Question::Ignored => {
+                untracked.push(candidate);
+                continue;
+            }
+        };
+        if differs {
             found.push(candidate.path);
         }
     }
@@ -228,8 +249,10 @@ impl Comparer {
             .into_iter()
             .map(|change| change.path)
             .collect();
+        let index = Arc::clone(repo.index()?);
         Ok(Self {
-            index: Arc::clone(repo.index()?),
+            attributes: Attributes::of(repo, &index),
+            index,
             prefix,
             known,
             rules: Rules::of(repo),
@@ -284,17 +307,20 @@ impl Comparer {
                     tracked[at] = true;
                     let stat = &files[at].1;
                     let link = stat.file_type() == FileType::Symlink;
-                    match compare(&self.index, entry, stat, self.rules, || read(name, link)) {
+                    let reach = || self.attributes.reach(directory);
+                    let read = || read(name, link);
+                    match compare(&self.index, entry, stat, self.rules, reach, read) {
                         Comparison::Same => {}
                         Comparison::Differs => add(entry.path, Question::Nothing),
-                        Comparison::DependsOnAttributes => add(entry.path, Question::Conversion),
+                        Comparison::DependsOnCommand => add(entry.path, Question::Command),
+                        Comparison::DependsOnConversion => add(entry.path, Question::Conversion),
                     }
                 }
             }
         }
-        if !self.prefix.is_empty() {
-            let here = self.known.iter().filter(|path| parent(path) == directory);
-            for path in here {
+        // The work tree's own are known to `Base::finish`.
+        if !self.prefix.is_empty() && directory.is_empty() {
+            for path in &self.known {
                 add(path.as_bstr(), Question::Nothing);
             }
         }
@@ -303,10 +329,13 @@ impl Comparer {
             .zip(&tracked)
             .filter(|((name, _), tracked)| is_python(name) && !**tracked)
         {
-            add(
-                join(&directory.to_owned(), name.as_bstr()).as_bstr(),
-                Question::Ignored,
-            );
+            let path = join(&directory.to_owned(), name.as_bstr());
+            let question = if self.index.is_folded(path.as_bstr()) {
+                Question::Folded
+            } else {
+                Question::Ignored
+            };
+            add(path.as_bstr(), question);
         }
         for folder in folders.into_iter().filter(|folder| !below(folder)) {
             let folder = join(&directory.to_owned(), folder.as_bstr());

@@ -26,6 +26,30 @@ pub struct Repo {
     index: OnceCell<Arc<Index>>,
 }
 
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Attribute {
+    /// Nothing is said.
+    Unspecified,
+    /// `name`
+    Set,
+    /// `-name`
+    Unset,
+    /// `name=value`
+    Value(String),
+}
+
+impl Attribute {
+    fn of(value: &[u8]) -> Self {
+        Self::Value(String::from_utf8_lossy(value).into_owned())
+    }
+
+    /// Whether it is `name=value`.
+    pub fn is(&self, value: &str) -> bool {
+        matches!(self, Self::Value(actual) if actual == value)
+    }
+}
+
 /// Who answers for references and trees.
 pub(super) enum Answers {
     /// libgit2, in this process.
@@ -96,7 +120,8 @@ impl Repo {
                         error.message()
                     )
                 })?;
-                Self::from_git(directory, git, layout).map(Some)
+                let index_path = index_path(directory, &layout.git_dir);
+                Self::from_git(git, layout, index_path).map(Some)
             }
         }
     }
@@ -114,10 +139,15 @@ impl Repo {
             (None, None, Some(root)) => root.to_path_buf(),
             _ => return bare(repository.path()),
         };
+        let root = real(&root)?;
+        if repository.workdir().and_then(|own| own.canonicalize().ok()) != Some(root.clone()) {
+            // For what is ignored and for attributes.
+            repository.set_workdir(&root, false)?;
+        }
         let sha256 = repository.object_format() == git2::ObjectFormat::Sha256;
         let git_dir = absolute(directory, repository.path());
         Ok(Self {
-            root: real(&root)?,
+            root,
             common_dir: absolute(directory, repository.commondir()),
             index_path: index_path(directory, &git_dir),
             git_dir,
@@ -127,17 +157,18 @@ impl Repo {
         })
     }
 
-    fn from_git(directory: &Path, git: Git, layout: Layout) -> Result<Self> {
+    fn from_git(git: Git, layout: Layout, index_path: PathBuf) -> Result<Self> {
         let Some(root) = layout.root else {
             return bare(&layout.git_dir);
         };
+        let root = real(&root)?;
         Ok(Self {
-            root: real(&root)?,
             common_dir: layout.common_dir,
-            index_path: index_path(directory, &layout.git_dir),
+            answers: Answers::Command(git.bound_to(&layout.git_dir, &root, &index_path)),
+            index_path,
+            root,
             git_dir: layout.git_dir,
             sha256: layout.sha256,
-            answers: Answers::Command(git),
             index: OnceCell::new(),
         })
     }
@@ -194,9 +225,7 @@ impl Repo {
                     )
                 })?;
                 let index_path = layout.git_dir.join("index");
-                let mut repo = Self::from_git(directory, git, layout)?;
-                repo.index_path = index_path;
-                repo
+                Self::from_git(git, layout, index_path)?
             }
         };
         repo.root = real(&repo.root)?;
@@ -270,12 +299,31 @@ impl Repo {
 
     /// A configured boolean; `default` where there is none.
     pub fn config_bool(&self, key: &str, default: bool) -> bool {
-        self.config(key).map_or(default, |value| {
-            matches!(
-                value.to_ascii_lowercase().as_str(),
-                "true" | "yes" | "on" | "1" | ""
-            )
-        })
+        let value = match &self.answers {
+            Answers::Libgit2(repository) => repository
+                .config()
+                .ok()
+                .and_then(|config| config.get_bool(key).ok()),
+            Answers::Command(git) => git.config_as("bool", key).map(|value| value == "true"),
+        };
+        value.unwrap_or(default)
+    }
+
+    /// A configured path, `~` resolved.
+    pub fn config_path(&self, key: &str) -> Option<PathBuf> {
+        match &self.answers {
+            Answers::Libgit2(repository) => repository.config().ok()?.get_path(key).ok(),
+            Answers::Command(git) => git.config_as("path", key).map(PathBuf::from),
+        }
+    }
+
+    /// What kind of hash names its objects.
+    pub(super) fn hash_kind(&self) -> gix_hash::Kind {
+        if self.sha256 {
+            gix_hash::Kind::Sha256
+        } else {
+            gix_hash::Kind::Sha1
+        }
     }
 
     /// The id of the commit or tree that a revision names, in hex; `None` if there is none, as with
@@ -319,17 +367,32 @@ impl Repo {
         })
     }
 
-    /// All files of HEAD's tree.
+    /// The files of HEAD's tree that `wanted` takes by their names.
     ///
     /// # Errors
-    /// If the tree cannot be read.
-    pub(super) fn head_files(&self) -> Result<Vec<BString>> {
-        let Some(head) = self.resolve("HEAD^{tree}") else {
-            return Ok(Vec::new());
-        };
+    /// If there is no such tree or it cannot be read.
+    pub(super) fn head_files(&self, wanted: fn(&[u8]) -> bool) -> Result<Vec<BString>> {
+        let head = self.resolve("HEAD^{tree}");
+        let head = head.context("HEAD's tree cannot be read: `git fsck` tells more")?;
         match &self.answers {
-            Answers::Libgit2(repository) => super::changes::files(repository, &head),
-            Answers::Command(git) => git.files(&head),
+            Answers::Libgit2(repository) => super::changes::files(repository, &head, wanted),
+            Answers::Command(git) => git.files(&head, wanted),
+        }
+    }
+
+    /// The bytes of a blob, named by its id.
+    ///
+    /// # Errors
+    /// If there is no such blob here.
+    pub(super) fn blob(&self, id: &[u8]) -> Result<Vec<u8>> {
+        match &self.answers {
+            Answers::Libgit2(repository) => {
+                let blob = repository.find_blob(git2::Oid::from_bytes(id)?)?;
+                Ok(blob.content().to_vec())
+            }
+            Answers::Command(git) => {
+                git.blob(&gix_hash::oid::try_from_bytes(id)?.to_hex().to_string())
+            }
         }
     }
 
@@ -353,24 +416,31 @@ impl Repo {
         }
     }
 
-    /// The value of an attribute of a path: `None` where it is unspecified or unset.
-    pub fn attribute(&self, path: &BStr, name: &str) -> Option<String> {
+    /// The value of an attribute of a path.
+    pub(super) fn attribute(&self, path: &BStr, name: &str) -> Attribute {
         use bstr::ByteSlice;
-        let value = match &self.answers {
+        match &self.answers {
             Answers::Libgit2(repository) => {
                 let flags = git2::AttrCheckFlags::FILE_THEN_INDEX;
-                let value = repository
-                    .get_attr_bytes(path.to_path().ok()?, name, flags)
-                    .ok()??;
-                match git2::AttrValue::always_bytes(Some(value)) {
-                    git2::AttrValue::True => "set".to_owned(),
-                    git2::AttrValue::False => "unset".to_owned(),
-                    _ => value.to_str_lossy().into_owned(),
+                let value = path
+                    .to_path()
+                    .ok()
+                    .and_then(|path| repository.get_attr_bytes(path, name, flags).ok()?);
+                match git2::AttrValue::always_bytes(value) {
+                    git2::AttrValue::Unspecified => Attribute::Unspecified,
+                    git2::AttrValue::True => Attribute::Set,
+                    git2::AttrValue::False => Attribute::Unset,
+                    git2::AttrValue::Bytes(value) => Attribute::of(value),
+                    git2::AttrValue::String(value) => Attribute::of(value.as_bytes()),
                 }
             }
-            Answers::Command(git) => git.attribute(path, name)?,
-        };
-        (!matches!(value.as_str(), "unspecified" | "unset")).then_some(value)
+            Answers::Command(git) => match git.attribute(path, name).as_deref() {
+                None | Some("unspecified") => Attribute::Unspecified,
+                Some("set") => Attribute::Set,
+                Some("unset") => Attribute::Unset,
+                Some(value) => Attribute::of(value.as_bytes()),
+            },
+        }
     }
 
     /// Differences of Python sources between two revisions, deletions and both sides of renames
@@ -399,11 +469,22 @@ fn attempt(directory: &Path) -> Result<Repository, Refusal> {
         Repository::open_ext(directory, git2::RepositoryOpenFlags::FROM_ENV, none)
     };
     opened.map_err(|error| match (error.code(), error.class()) {
-        (ErrorCode::NotFound, ErrorClass::Repository) if env::var_os("GIT_DIR").is_none() => {
+        (ErrorCode::NotFound, ErrorClass::Repository)
+            if env::var_os("GIT_DIR").is_none() && !has_git_above(directory) =>
+        {
             Refusal::Absent
         }
         (ErrorCode::Owner, _) => Refusal::Owner(error),
         _ => Refusal::Unknown(error),
+    })
+}
+
+/// Whether there is a `.git` at all; where libgit2 finds no repository behind it, git is asked.
+fn has_git_above(directory: &Path) -> bool {
+    let directory = directory.canonicalize();
+    directory.is_ok_and(|directory| {
+        let mut above = directory.ancestors();
+        above.any(|place| place.join(".git").symlink_metadata().is_ok())
     })
 }
 
@@ -433,7 +514,10 @@ fn bare<T>(git_dir: &Path) -> Result<T> {
 
 fn index_path(directory: &Path, git_dir: &Path) -> PathBuf {
     match env::var_os("GIT_INDEX_FILE") {
-        Some(path) if !path.is_empty() => directory.join(path),
+        Some(path) if !path.is_empty() => {
+            let path = directory.join(path);
+            std::path::absolute(&path).unwrap_or(path)
+        }
         _ => git_dir.join("index"),
     }
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ pub struct Tracked {
     indexes: Vec<Arc<Index>>,
     head: HashSet<BString>,
     unknown: bool,
+    /// Where the paths that are asked about begin, below the root of the repository.
+    prefix: BString,
 }
 
 impl Tracked {
@@ -49,13 +52,8 @@ impl Tracked {
             }
         }
         if !whole || tracked.indexes.iter().any(|index| !index.folded.is_empty()) {
-            match repo.head_files() {
-                Ok(files) => {
-                    tracked.head = files
-                        .into_iter()
-                        .filter(|path| may_be_bytecode(path))
-                        .collect()
-                }
+            match repo.head_files(may_be_bytecode) {
+                Ok(files) => tracked.head = files.into_iter().collect(),
                 Err(_) => tracked.unknown = true,
             }
         }
@@ -63,16 +61,31 @@ impl Tracked {
     }
 
     /// What the repository with its root at `directory` tracks (a submodule, a nested repository, a
-    /// linked work tree).
+    /// linked work tree), asked with paths relative to that directory. If its `.git` is none, git
+    /// takes the directory for a part of the repository around it, and so does this.
     pub fn nested(directory: &Path) -> Self {
-        match Repo::nested(directory) {
-            Ok(repo) => Self::of(&repo),
+        let (Ok(repo), Ok(directory)) = (Repo::nested(directory), directory.canonicalize()) else {
+            return Self::unknown();
+        };
+        match directory.strip_prefix(repo.root()) {
+            Ok(prefix) => Self {
+                prefix: prefix.as_os_str().as_bytes().into(),
+                ..Self::of(&repo)
+            },
+            // Its configuration puts the work tree elsewhere.
             Err(_) => Self::unknown(),
         }
     }
 
     /// Whether the file is tracked.
     pub fn contains(&self, path: &BStr) -> bool {
+        let whole;
+        let path = if self.prefix.is_empty() {
+            path
+        } else {
+            whole = BString::from([self.prefix.as_slice(), b"/", path].concat());
+            whole.as_bstr()
+        };
         self.unknown
             || self.indexes.iter().any(|index| index.tracks(path))
             || self.head.contains(path)

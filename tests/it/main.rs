@@ -3,6 +3,8 @@
 mod harness;
 mod lab;
 
+mod changesets;
+mod differential;
 mod doctor;
 mod frameworks;
 mod gate;
