@@ -86,6 +86,7 @@ pub struct Place<'p> {
     pub links: Option<Time>,
     lstats: RefCell<Vec<Option<Option<Stat>>>>,
     touched: Cell<Option<Time>>,
+    failures: RefCell<Vec<(PathBuf, io::Error)>>,
 }
 
 impl<'p> Place<'p> {
@@ -100,6 +101,7 @@ impl<'p> Place<'p> {
             links: None,
             lstats,
             touched: Cell::new(None),
+            failures: RefCell::default(),
         }
     }
 
@@ -126,9 +128,27 @@ impl<'p> Place<'p> {
         if let Some(known) = self.lstats.borrow()[at] {
             return known;
         }
-        let stat = self.directory.lstat(name).ok();
+        let stat = match self.directory.lstat(name) {
+            Ok(stat) => Some(stat),
+            Err(error) => {
+                self.fail(self.absolute(name), error);
+                None
+            }
+        };
         self.lstats.borrow_mut()[at] = Some(stat);
         stat
+    }
+
+    /// Notes what could not be looked at. What has vanished is no failure.
+    fn fail(&self, path: PathBuf, error: io::Error) {
+        if error.kind() != io::ErrorKind::NotFound {
+            self.failures.borrow_mut().push((path, error));
+        }
+    }
+
+    /// What could not be looked at so far.
+    pub fn failures(&self) -> Vec<(PathBuf, io::Error)> {
+        self.failures.take()
     }
 
     /// The files and symlinks called `*.py`, sorted by name, with their `lstat`.
@@ -205,6 +225,8 @@ pub fn join(directory: &BStr, name: &[u8]) -> BString {
 pub struct Cache<'c> {
     /// Which tree.
     pub tree: usize,
+    /// Absolute path of the root of that tree.
+    pub root: &'c Path,
     /// Path relative to that tree.
     pub path: &'c BStr,
     /// Handle.
@@ -316,7 +338,16 @@ pub fn judge_entry<'n>(
     name: &[u8],
     read_header: bool,
 ) -> Option<Judged<'n>> {
-    let lstat = cache.directory.lstat(name).ok()?;
+    let lstat = match cache.directory.lstat(name) {
+        Ok(lstat) => lstat,
+        Err(error) => {
+            place.fail(
+                cache.root.join(join(cache.path, name).to_path_lossy()),
+                error,
+            );
+            return None;
+        }
+    };
     let mut facts = EntryFacts { lstat, stat: None };
     let mut broken = false;
     match lstat.file_type() {

@@ -166,6 +166,7 @@ fn in_work_tree(
     for (name, parsed) in entries_beside(&names, &gone_beside) {
         let cache = Cache {
             tree: 0,
+            root: options.root,
             path,
             directory: &directory,
             realm,
@@ -176,7 +177,7 @@ fn in_work_tree(
         );
     }
     let Some(file_type) = names.find(b"__pycache__") else {
-        return;
+        return found.failed(&place);
     };
     let symlinked = file_type == FileType::Symlink;
     let opened = match file_type {
@@ -194,6 +195,7 @@ fn in_work_tree(
         Ok((entries, directory)) => {
             let cache = Cache {
                 tree: 0,
+                root: options.root,
                 path: cache_path.as_bstr(),
                 directory: &directory,
                 realm,
@@ -206,6 +208,7 @@ fn in_work_tree(
             }
         }
     }
+    found.failed(&place);
 }
 
 /// Judges an entry if one of the wanted sources owns it, and says whether it is due.

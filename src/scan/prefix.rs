@@ -74,6 +74,7 @@ pub fn walk(options: &Options<'_>, payload: &Payload, found: &mut Found) -> Resu
 /// An open prefix.
 pub struct Prefix {
     number: usize,
+    root: PathBuf,
     realm: usize,
     /// Its handle.
     pub handle: Dir,
@@ -107,6 +108,7 @@ pub fn open(options: &Options<'_>, prefix: &Path, found: &mut Found) -> Option<P
     };
     Some(Prefix {
         number,
+        root: prefix.to_path_buf(),
         realm: found.realms.add(owner),
         handle,
     })
@@ -156,6 +158,7 @@ pub fn judge_directory(
     let listing = place.listing();
     let cache = Cache {
         tree: prefix.number,
+        root: &prefix.root,
         path,
         directory,
         realm: prefix.realm,
@@ -177,6 +180,7 @@ pub fn judge_directory(
             found.entries.push(entry);
         }
     }
+    found.failed(&place);
 }
 
 /// The directory of the work tree that a directory of a prefix holds entries for, and the latest

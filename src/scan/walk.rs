@@ -46,6 +46,13 @@ impl Found {
         self.newest = self.newest.max(other.newest);
     }
 
+    /// Notes what could not be looked at in a directory.
+    pub fn failed(&mut self, place: &Place<'_>) {
+        for (path, error) in place.failures() {
+            self.trouble(path, "looking at it", error);
+        }
+    }
+
     /// Notes a failure, unless the thing has merely vanished or become a symlink in the meantime.
     pub fn trouble(&mut self, path: PathBuf, doing: &'static str, error: io::Error) {
         let raced = [rustix::io::Errno::LOOP, rustix::io::Errno::NOTDIR]
@@ -322,6 +329,7 @@ impl<'a> Walk<'_, 'a> {
         if self.judging {
             self.judge(&place, &realm, &suspects, buffer, found);
         }
+        found.failed(&place);
         let root_of_venv = names.find(b"pyvenv.cfg").is_some();
         let mut below = Vec::new();
         for (name, file_type) in names.iter() {
@@ -443,6 +451,7 @@ impl<'a> Walk<'_, 'a> {
                 Ok((names, directory)) => {
                     let cache = Cache {
                         tree: self.tree,
+                        root: self.root,
                         path: path.as_bstr(),
                         directory: &directory,
                         realm: realm.number,
@@ -468,6 +477,7 @@ impl<'a> Walk<'_, 'a> {
         for (name, parsed) in entries_beside(place.names, &|_| false) {
             let cache = Cache {
                 tree: self.tree,
+                root: self.root,
                 path: place.path,
                 directory: place.directory,
                 realm: realm.number,

@@ -14,6 +14,7 @@ mod git_situations;
 mod git_slow;
 mod hook;
 mod install;
+mod losses;
 mod main_job;
 mod report;
 mod selfcheck;

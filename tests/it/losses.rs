@@ -1,0 +1,695 @@
+//! Nothing lost, nothing outside: hostile repositories, faults, races.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::harness::{Dir, TestCommand, announce, interpreter, is_root};
+
+/// An entry of an interpreter nobody knows: judged by times alone, and racy when just written.
+const ENTRY: &str = "mod.cpython-99.pyc";
+
+/// A package with one racy entry.
+fn package(at: &Path) {
+    fs::create_dir_all(at.join("__pycache__")).expect("directories");
+    fs::write(at.join("mod.py"), "V = 1\n").expect("a source");
+    fs::write(at.join("__pycache__").join(ENTRY), "racy").expect("an entry");
+}
+
+/// What lies outside and must stay as it is: its racy entry would go if anybody followed a link.
+fn victim(dir: &Dir) -> (PathBuf, Vec<PathBuf>) {
+    let victim = dir.beside("victim");
+    package(&victim);
+    package(&victim.join("pkg"));
+    fs::write(victim.join("__pycache__/notes.txt"), "mine").expect("a file");
+    let files = files_below(&victim);
+    (victim, files)
+}
+
+fn files_below(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![root.to_path_buf()];
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
+                _ => found.push(entry.path()),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn links_lead_nowhere() {
+    let dir = Dir::new();
+    let (victim, before) = victim(&dir);
+    dir.write("linked/mod.py", "V = 1\n");
+    symlink(victim.join("__pycache__"), dir.path("linked/__pycache__")).expect("a link");
+    symlink(&victim, dir.path("whole")).expect("a link");
+    dir.write("mod.py", "V = 1\n");
+    dir.git(&["add", "-f", "."]);
+    dir.git(&["commit", "-q", "-m", "links"]);
+    let done = dir.pycgate(&["gate"]).expect(125);
+    assert!(
+        done.stderr
+            .contains("linked/__pycache__/mod.cpython-99.pyc: racy, behind a symlinked"),
+        "{}",
+        done.stderr
+    );
+    for arguments in [
+        &["hook", "post-index-change", "0", "0"][..],
+        &["hook", "post-commit"],
+        &["purge", "linked", "linked/mod.py"],
+        &["purge", "whole/mod.py"],
+        &["purge", "../victim/mod.py"],
+        &["gate", "--pycache-prefix", ".git/x"],
+        &["check"],
+    ] {
+        dir.pycgate(arguments).run();
+    }
+    assert_eq!(files_below(&victim), before);
+    dir.pycgate(&["purge", "../victim/mod.py"]).expect(2);
+}
+
+#[test]
+fn configuration_of_the_repository_reaches_nothing_outside() {
+    let dir = Dir::new();
+    let (victim, before) = victim(&dir);
+    let prefix = dir.beside("prefix");
+    let inside = prefix.join(dir.root().strip_prefix("/").expect("absolute"));
+    fs::create_dir_all(&inside).expect("directories");
+    fs::write(inside.join(ENTRY), "racy").expect("an entry");
+    dir.write("mod.py", "V = 1\n");
+    symlink(&prefix, dir.path("prefix")).expect("a link");
+    for (name, text) in [
+        (
+            "pycgate.toml",
+            format!("pycache-prefix = '{}'\n", prefix.display()),
+        ),
+        ("pycgate.toml", "pycache-prefix = '../prefix'\n".to_owned()),
+        ("pycgate.toml", "pycache-prefix = 'prefix'\n".to_owned()),
+        (
+            "pyproject.toml",
+            format!(
+                "[tool.pycgate]\npycache-prefix = ['{}']\n",
+                victim.display()
+            ),
+        ),
+    ] {
+        dir.write(name, &text);
+        let done = dir.pycgate(&["gate"]).expect(125);
+        assert!(
+            done.stderr.contains(name) && done.stderr.contains("outside the work tree"),
+            "{}",
+            done.stderr
+        );
+        dir.pycgate(&["hook", "post-commit"]).expect(0);
+        fs::remove_file(dir.path(name)).expect("it is there");
+    }
+    assert!(inside.join(ENTRY).exists());
+    assert_eq!(files_below(&victim), before);
+    // The user's own word counts.
+    dir.pycgate(&["gate", "--pycache-prefix"])
+        .arg(&prefix)
+        .expect(0);
+    assert!(!inside.join(ENTRY).exists());
+}
+
+#[test]
+fn index_entries_that_lead_outside_are_not_looked_at() {
+    let dir = Dir::new();
+    let (victim, before) = victim(&dir);
+    package(&dir.path(".git/evil"));
+    dir.write("mod.py", "V = 1\n");
+    dir.commit("one");
+    let absolute = format!("{}/mod.py", victim.display());
+    let write = "import hashlib, struct, sys\n\
+                 body = b''\n\
+                 paths = sorted(path.encode() for path in sys.argv[2:])\n\
+                 for path in paths:\n\
+                 \x20   one = struct.pack('>10I20sH', 9, 9, 9, 9, 0, 0, 0o100644, 0, 0, 4, b'x' * 20, len(path)) + path\n\
+                 \x20   body += one + b'\\0' * (8 - len(one) % 8)\n\
+                 body = b'DIRC' + struct.pack('>2I', 2, len(paths)) + body\n\
+                 open(sys.argv[1], 'wb').write(body + hashlib.sha1(body).digest())\n";
+    let python = dir
+        .command(&interpreter::main().path)
+        .args(["-c", write, ".git/index"]);
+    python
+        .args([
+            absolute.as_str(),
+            "../victim/mod.py",
+            "a/../../victim/mod.py",
+            ".git/evil/mod.py",
+            "mod.py",
+        ])
+        .ok();
+    for arguments in [
+        &["hook", "post-index-change", "0", "0"][..],
+        &["hook", "pre-commit"],
+        &["hook", "post-checkout", "HEAD", "HEAD", "0"],
+        &["hook", "post-commit"],
+        &["gate"],
+        &["check"],
+    ] {
+        let done = dir.pycgate(arguments).run();
+        assert!(!done.stderr.contains("panicked"), "{}", done.stderr);
+    }
+    assert_eq!(files_below(&victim), before);
+    assert!(dir.exists(format!(".git/evil/__pycache__/{ENTRY}")));
+}
+
+#[test]
+fn names_do_not_steer_the_terminal() {
+    let dir = Dir::new();
+    fs::create_dir(dir.path("__pycache__")).expect("a directory");
+    let name = "m\u{1b}[31m\u{202e}\n\u{7}";
+    dir.write(format!("{name}.py"), "V = 1\n");
+    dir.write(format!("__pycache__/{name}.cpython-99.pyc"), "x");
+    for arguments in [
+        &["check"][..],
+        &["gate", "--dry-run"],
+        &["gate", "-v"],
+        &["check", "--format", "github"],
+    ] {
+        let done = dir.pycgate(arguments).run();
+        let said = done.stdout + &done.stderr;
+        assert!(!said.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{said:?}");
+    }
+}
+
+#[test]
+fn tracked_bytecode_stays_in_every_repository() {
+    let dir = Dir::new();
+    let nested = [dir.path(""), dir.path("nested"), dir.path("deep/er")];
+    for root in &nested {
+        package(root);
+        fs::write(root.join("__pycache__/other.cpython-99.pyc"), "untracked").expect("an entry");
+        fs::write(root.join("other.py"), "V = 1\n").expect("a source");
+        let git = |arguments: &[&str]| {
+            dir.command("git")
+                .current_dir(root)
+                .args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"])
+                .args(arguments)
+                .ok();
+        };
+        git(&["init", "-q"]);
+        git(&["add", "-f", "mod.py", &format!("__pycache__/{ENTRY}")]);
+        git(&["commit", "-q", "-m", "one"]);
+    }
+    dir.git(&["worktree", "add", "-q", "tree"]);
+    let done = dir.pycgate(&["gate"]).expect(125);
+    for place in ["", "nested/", "deep/er/", "tree/"] {
+        let path = format!("{place}__pycache__/{ENTRY}");
+        assert!(dir.exists(&path), "{path}");
+        assert!(
+            done.stderr
+                .contains(&format!("{path}: racy, and git tracks it")),
+            "{}",
+            done.stderr
+        );
+        assert!(!dir.exists(format!("{place}__pycache__/other.cpython-99.pyc")));
+    }
+    // A partial commit's index holds less, and a scratch index nothing.
+    dir.pycgate(&["hook", "pre-commit"])
+        .env("GIT_INDEX_FILE", dir.beside("scratch"))
+        .expect(0);
+    assert!(dir.exists(format!("__pycache__/{ENTRY}")));
+}
+
+#[test]
+fn what_cannot_be_removed_is_named_and_the_rest_goes() {
+    if !is_root() {
+        return announce("not root: faults of permission are not tested");
+    }
+    let dir = Dir::new();
+    for name in ["good", "readonly", "closed", "immutable", "bound"] {
+        package(&dir.path(name));
+    }
+    let all = dir
+        .command("chown")
+        .args(["-R", "65534:65534"])
+        .arg(dir.root());
+    all.ok();
+    let mode = |path: &str, mode| {
+        fs::set_permissions(dir.path(path), fs::Permissions::from_mode(mode)).expect("the mode")
+    };
+    mode("readonly/__pycache__", 0o555);
+    mode("closed", 0o000);
+    let immutable = format!("immutable/__pycache__/{ENTRY}");
+    let fixed = dir
+        .command("chattr")
+        .arg("+i")
+        .arg(dir.path(&immutable))
+        .run()
+        .status
+        == 0;
+    let bound = dir.path("bound");
+    let mounted = ["--bind", "-oremount,bind,ro"].iter().all(|option| {
+        dir.command("mount")
+            .arg(option)
+            .arg(&bound)
+            .arg(&bound)
+            .run()
+            .status
+            == 0
+    });
+    let done = dir.pycgate(&["gate"]).by_nobody().run();
+    let bare = |path: &str| dir.path(path).symlink_metadata().is_ok();
+    let outcome = (
+        bare(&format!("good/__pycache__/{ENTRY}")),
+        bare(&format!("readonly/__pycache__/{ENTRY}")),
+        bare(&immutable),
+        bare(&format!("bound/__pycache__/{ENTRY}")),
+    );
+    if mounted {
+        dir.command("umount").arg(&bound).run();
+    } else {
+        announce("the kernel refuses a read-only bind mount: not tested");
+    }
+    if fixed {
+        dir.command("chattr")
+            .arg("-i")
+            .arg(dir.path(&immutable))
+            .run();
+    } else {
+        announce("the file system knows no immutable files: not tested");
+    }
+    assert_eq!(done.status, 125, "{}", done.stderr);
+    assert_eq!(outcome, (false, true, fixed, mounted));
+    let mut named = vec![
+        format!("readonly/__pycache__/{ENTRY}: racy"),
+        "closed: reading the directory failed".to_owned(),
+    ];
+    named.extend(fixed.then(|| format!("{immutable}: racy")));
+    named.extend(mounted.then(|| format!("bound/__pycache__/{ENTRY}: racy")));
+    for line in named {
+        assert!(done.stderr.contains(&line), "{line}\n{}", done.stderr);
+    }
+    mode("closed", 0o755);
+}
+
+#[test]
+fn faults_of_the_disk_are_inconclusive() {
+    let dir = Dir::new();
+    package(&dir.path("pkg"));
+    let entry = dir.path(format!("pkg/__pycache__/{ENTRY}"));
+    let faulty = |fault: &str| {
+        package(&dir.path("pkg"));
+        let strace = TestCommand::new("strace", dir.root(), &dir.beside(""));
+        let strace = strace.args(["-f", "-o", "/dev/null", "-e", &format!("inject={fault}")]);
+        let done = strace.arg(env!("CARGO_BIN_EXE_pycgate")).arg("gate").run();
+        assert!(
+            !done.stderr.contains("panicked"),
+            "{fault}: {}",
+            done.stderr
+        );
+        done
+    };
+    for fault in [
+        "unlinkat:error=EIO",
+        "unlinkat:error=EROFS",
+        "getdents64:error=EIO:when=4+",
+    ] {
+        let done = faulty(fault);
+        assert_eq!(done.status, 125, "{fault}: {}", done.stderr);
+        assert!(done.stderr.contains("pkg"), "{fault}: {}", done.stderr);
+        assert!(entry.exists());
+    }
+    // Wherever looking at files begins to fail, no PASS is given while something racy is there.
+    let mut failed = 0;
+    for first in (1..90).step_by(3) {
+        for call in ["newfstatat", "openat", "openat2", "getdents64"] {
+            let done = faulty(&format!("{call}:error=EIO:when={first}+"));
+            assert!(
+                done.status != 0 || !entry.exists(),
+                "{call} from {first} on: {}",
+                done.stderr
+            );
+            failed += usize::from(done.status == 125);
+        }
+    }
+    assert!(failed > 0, "no fault was noticed");
+    for (arguments, status) in [
+        (&["check"][..], 2),
+        (&["gate", "--format", "json", "--dry-run"], 125),
+        (&["gate", "--help"], 0),
+    ] {
+        let mut command = dir.pycgate(arguments).into_inner();
+        let full = fs::File::create("/dev/full").expect("/dev/full");
+        let got = command.stdout(full).status().expect("it runs").code();
+        assert!(
+            got == Some(status) || arguments.contains(&"--help"),
+            "{arguments:?}: {got:?}"
+        );
+    }
+    // A reader that has seen enough is no failure.
+    let mut piped = Command::new("sh");
+    piped
+        .args([
+            "-c",
+            "\"$@\" | true; exit 0",
+            "sh",
+            env!("CARGO_BIN_EXE_pycgate"),
+            "check",
+        ])
+        .current_dir(dir.root());
+    assert!(
+        !String::from_utf8_lossy(&piped.output().expect("it runs").stderr).contains("panicked")
+    );
+}
+
+#[test]
+fn few_descriptors_and_deep_directories_suffice() {
+    let dir = Dir::new();
+    let mut deep = PathBuf::new();
+    for _ in 0..200 {
+        deep.push("d");
+        fs::create_dir_all(dir.path(&deep).join("e")).expect("directories");
+    }
+    package(&dir.path(&deep));
+    let limited = dir.command("sh").args([
+        "-c",
+        "ulimit -n 20; exec \"$@\"",
+        "sh",
+        env!("CARGO_BIN_EXE_pycgate"),
+        "gate",
+    ]);
+    limited.expect(0);
+    assert!(!dir.path(&deep).join("__pycache__").join(ENTRY).exists());
+}
+
+#[test]
+fn nesting_deeper_than_a_path_is_walked() {
+    let dir = Dir::new();
+    let make = "import os, sys\n\
+                for _ in range(4096):\n\
+                \x20   os.mkdir('nested'); os.chdir('nested')\n\
+                os.mkdir('__pycache__')\n\
+                open('mod.py', 'w').write('V = 1\\n')\n\
+                open('__pycache__/mod.cpython-99.pyc', 'w').write('racy')\n";
+    dir.command(&interpreter::main().path)
+        .args(["-c", make])
+        .ok();
+    let done = dir.pycgate(&["gate"]).expect(0);
+    assert!(
+        done.stdout.contains("1 entry: 1 purged, 1 racy"),
+        "{}",
+        done.stdout
+    );
+    dir.command("rm").args(["-rf", "nested"]).ok();
+}
+
+#[test]
+fn odd_files_hang_nobody() {
+    let dir = Dir::new();
+    dir.write("mod.py", "V = 1\n");
+    let cache = dir.path("__pycache__");
+    fs::create_dir_all(cache.join("mod.cpython-311.pyc")).expect("a directory by an entry's name");
+    dir.command("mkfifo")
+        .arg(cache.join("mod.cpython-312.pyc"))
+        .ok();
+    let _socket = UnixListener::bind(cache.join("mod.cpython-313.pyc")).expect("a socket");
+    fs::write(cache.join("mod.cpython-310.pyc"), "").expect("an empty entry");
+    let sparse = fs::File::create(cache.join("mod.cpython-39.pyc")).expect("a sparse entry");
+    sparse.set_len(4 << 30).expect("4 GiB of nothing");
+    symlink("nowhere", cache.join("mod.cpython-38.pyc")).expect("a broken link");
+    symlink("mod.cpython-37.pyc", cache.join("mod.cpython-37.pyc")).expect("a loop");
+    dir.command("mkfifo").arg(dir.path("pipe.py")).ok();
+    fs::write(cache.join("pipe.cpython-311.pyc"), "x").expect("an entry of a FIFO");
+    for arguments in [
+        &["check", "--all-entries"][..],
+        &["explain", "mod.py"],
+        &["gate"],
+        &["purge", "mod.py"],
+        &["hook", "post-commit"],
+    ] {
+        let done = dir.pycgate(arguments).run();
+        assert!(
+            matches!(done.status, 0 | 1),
+            "{arguments:?}: {}",
+            done.stderr
+        );
+    }
+    let kind = fs::symlink_metadata(cache.join("mod.cpython-312.pyc"))
+        .expect("the FIFO")
+        .file_type();
+    assert!(kind.is_fifo(), "what is no file stays");
+    assert!(cache.join("mod.cpython-311.pyc").is_dir());
+}
+
+#[test]
+fn a_directory_swapped_for_a_link_ten_thousand_times_leads_nowhere() {
+    const SWAPS: usize = 10_000;
+    let dir = Dir::new();
+    let (victim, before) = victim(&dir);
+    dir.write("keep.py", "V = 1\n");
+    package(&dir.path("pkg"));
+    dir.git(&["add", "pkg/mod.py", "keep.py"]);
+    let swapped = AtomicUsize::new(0);
+    let enough = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let places = [
+                ("pkg", victim.join("pkg")),
+                ("pkg/__pycache__", victim.join("pkg/__pycache__")),
+            ];
+            while swapped.load(Ordering::Relaxed) < SWAPS || !enough.load(Ordering::Relaxed) {
+                for (name, target) in &places {
+                    let (place, aside) = (dir.path(name), dir.path("aside"));
+                    let _ = fs::create_dir(dir.path("pkg/__pycache__"));
+                    let _ = fs::write(dir.path("pkg/__pycache__").join(ENTRY), "racy");
+                    if fs::rename(&place, &aside).is_ok() {
+                        symlink(target, &place).expect("a link");
+                        std::thread::yield_now();
+                        fs::remove_file(&place).expect("the link");
+                        fs::rename(&aside, &place).expect("the way back");
+                        swapped.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        let begun = Instant::now();
+        let mut runs = 0;
+        while swapped.load(Ordering::Relaxed) < SWAPS || runs < 40 {
+            dir.pycgate(&["gate"]).run();
+            dir.pycgate(&["hook", "post-index-change", "0", "0"])
+                .expect(0);
+            dir.pycgate(&["purge", "pkg"]).run();
+            runs += 1;
+            assert!(
+                begun.elapsed() < Duration::from_secs(300),
+                "the swaps take too long"
+            );
+        }
+        enough.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(
+        files_below(&victim),
+        before,
+        "after {} swaps",
+        swapped.load(Ordering::Relaxed)
+    );
+}
+
+#[test]
+fn killed_at_any_moment_nothing_is_half_done() {
+    let dir = Dir::new();
+    for number in 0..300 {
+        package(&dir.path(format!("pkg{number}")));
+    }
+    dir.git(&["add", "."]);
+    dir.git(&["commit", "-q", "-m", "one"]);
+    for pause in [0, 2, 4, 6, 9, 12, 16, 20, 30] {
+        for number in 0..300 {
+            dir.write(format!("pkg{number}/__pycache__/{ENTRY}"), "racy");
+        }
+        let mut gate = dir.pycgate(&["gate", "--report", "report.json"]).spawn();
+        std::thread::sleep(Duration::from_millis(pause));
+        let _ = gate.kill();
+        let _ = gate.wait();
+        assert_eq!(dir.git(&["status", "--porcelain", "-uno"]), "");
+    }
+    dir.pycgate(&["gate"]).expect(0);
+}
+
+#[test]
+fn a_hook_on_an_untouched_tree_writes_nothing_and_stays_inside() {
+    let dir = Dir::new();
+    for number in 0..20 {
+        dir.write(format!("pkg{number}/mod.py"), "V = 1\n");
+    }
+    dir.commit("one");
+    let log = dir.beside("trace");
+    for event in [
+        &["post-index-change", "0", "0"][..],
+        &["post-commit"],
+        &["post-checkout", "HEAD", "HEAD", "1"],
+    ] {
+        let strace = TestCommand::new("strace", dir.root(), &dir.beside(""));
+        let strace = strace
+            .args([
+                "-f",
+                "-e",
+                "trace=file,write,unlinkat,unlink,rename,execve,mkdir",
+            ])
+            .arg("-o")
+            .arg(&log);
+        strace
+            .arg(env!("CARGO_BIN_EXE_pycgate"))
+            .arg("hook")
+            .args(event)
+            .expect(0);
+        let trace = fs::read_to_string(&log).expect("the trace");
+        assert!(trace.contains("execve"), "strace has seen nothing: {trace}");
+        for line in trace.lines().skip(1) {
+            let calls = [
+                "unlink", "rename", "mkdir", "write(", "execve", "O_WRONLY", "O_RDWR", "O_CREAT",
+            ];
+            assert!(
+                !calls.iter().any(|call| line.contains(call)),
+                "{event:?}: {line}"
+            );
+            let outside = line.contains("open")
+                && line.split('"').nth(1).is_some_and(|path| {
+                    let inside = [dir.root(), &dir.beside("home")];
+                    let system = [
+                        "/etc/",
+                        "/lib",
+                        "/usr/",
+                        "/proc/",
+                        "/sys/",
+                        "/dev/",
+                        "/root/.pyenv/",
+                    ];
+                    path.starts_with('/')
+                        && !inside.iter().any(|root| Path::new(path).starts_with(root))
+                        && !system.iter().any(|head| path.starts_with(head))
+                });
+            assert!(!outside || line.contains("ENOENT"), "{event:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn many_at_once_lose_nothing() {
+    torture(Duration::from_secs(6));
+}
+
+#[test]
+#[ignore = "a minute of torture"]
+fn a_minute_of_many_at_once() {
+    torture(Duration::from_secs(60));
+}
+
+/// Two importers, two editors, two gates, one that switches branches.
+fn torture(time: Duration) {
+    let python = &interpreter::main().path;
+    let dir = Dir::new();
+    dir.write(".gitignore", "__pycache__/\n");
+    for branch in ["one", "two"] {
+        dir.git(&["checkout", "-q", "-B", branch]);
+        for number in 0..8 {
+            dir.write(format!("mod{number}.py"), format!("V = '{branch}'\n"));
+        }
+        dir.write("notes.txt", "mine\n");
+        dir.commit(branch);
+    }
+    for number in 0..2 {
+        dir.write(format!("edited{number}.py"), "V = 0\n");
+    }
+    let manifest = |dir: &Dir| -> BTreeMap<PathBuf, Vec<u8>> {
+        let files = files_below(dir.root()).into_iter();
+        let files = files.filter(|path| {
+            !path.to_string_lossy().contains("__pycache__") && !path.starts_with(dir.path(".git"))
+        });
+        files
+            .filter(|path| !path.to_string_lossy().contains("edited"))
+            .map(|path| (path.clone(), fs::read(path).expect("it")))
+            .collect()
+    };
+    let before = manifest(&dir);
+    let over = Instant::now() + time;
+    let (wrong, right, inconclusive) = (
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+    );
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while Instant::now() < over {
+                    let code = "import importlib\nfor n in range(8):\n  try: importlib.import_module('mod%d' % n)\n  except Exception: pass\n";
+                    dir.command(python).args(["-c", code]).run();
+                }
+            });
+        }
+        for number in 0..2 {
+            let dir = &dir;
+            scope.spawn(move || {
+                for value in 0.. {
+                    if Instant::now() >= over {
+                        break;
+                    }
+                    let place = dir.path(format!("edited{number}.py"));
+                    let mut file = fs::File::create(place).expect("the source");
+                    writeln!(file, "V = {}", value % 10).expect("it is written");
+                    std::thread::sleep(Duration::from_millis(30));
+                }
+            });
+        }
+        for isolation in ["purge", "fresh"] {
+            let (dir, wrong, right, inconclusive) = (&dir, &wrong, &right, &inconclusive);
+            scope.spawn(move || {
+                while Instant::now() < over {
+                    // Two modules may be of two branches while git switches: each alone must be
+                    // what its own source says, read before and after.
+                    let code = "import ast, sys\n\
+                                def says():\n\
+                                \x20   try: return open('mod0.py').read()\n\
+                                \x20   except OSError: return None\n\
+                                before = says()\n\
+                                import mod0\n\
+                                if before and before == says() and 'V = %r\\n' % mod0.V != before: sys.exit(77)\n";
+                    let gate = dir.pycgate(&["gate", "--isolation", isolation, "--"]).arg(python).args(["-c", code]);
+                    let done = gate.run();
+                    assert!(!done.stderr.contains("panicked"), "{}", done.stderr);
+                    match done.status {
+                        77 if isolation == "fresh" => panic!("a stale import under a fresh prefix: {}", done.stderr),
+                        77 => wrong.fetch_add(1, Ordering::Relaxed),
+                        125 => inconclusive.fetch_add(1, Ordering::Relaxed),
+                        _ => right.fetch_add(1, Ordering::Relaxed),
+                    };
+                }
+            });
+        }
+        scope.spawn(|| {
+            let mut branches = ["one", "two"].into_iter().cycle();
+            while Instant::now() < over {
+                let branch = branches.next().expect("it cycles");
+                dir.command("git").args(["checkout", "-q", branch]).run();
+                std::thread::sleep(Duration::from_millis(60));
+            }
+        });
+    });
+    announce(&format!(
+        "torture for {} s: {} gated imports right, {} inconclusive, {} stale by a compile begun before the purge",
+        time.as_secs(),
+        right.into_inner(),
+        inconclusive.into_inner(),
+        wrong.into_inner()
+    ));
+    dir.git(&["checkout", "-q", "-f", "two"]);
+    assert_eq!(
+        manifest(&dir).keys().collect::<Vec<_>>(),
+        before.keys().collect::<Vec<_>>()
+    );
+    assert_eq!(manifest(&dir), before);
+}
