@@ -16,6 +16,7 @@ mod hook;
 mod install;
 mod losses;
 mod main_job;
+mod property;
 mod report;
 mod selfcheck;
 mod staleness;
