@@ -109,9 +109,18 @@ impl Realms {
                 continue;
             };
             use std::os::unix::ffi::OsStrExt;
+            // The outer repository may track files of a directory that became a repository later.
+            let outer = || {
+                options.repo.is_some_and(|repo| {
+                    entry.tree == 0
+                        && repo
+                            .index()
+                            .is_ok_and(|index| index.tracks(entry.path.as_bstr()))
+                })
+            };
             if tracked.is_unknown() {
                 entry.untouchable = Some(Untouchable::Unknown);
-            } else if tracked.contains(relative.as_os_str().as_bytes().as_bstr()) {
+            } else if tracked.contains(relative.as_os_str().as_bytes().as_bstr()) || outer() {
                 entry.untouchable = Some(Untouchable::Tracked);
             }
         }

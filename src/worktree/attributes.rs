@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice as _};
 
 use super::compare::is_blob;
@@ -112,40 +113,102 @@ impl Attributes {
     }
 }
 
-/// Whether a command (`filter`) or an encoding stands between the file and its object.
-pub fn needs_command(repo: &Repo, path: &BStr) -> bool {
-    ["filter", "working-tree-encoding"]
-        .into_iter()
-        .any(|name| matches!(repo.attribute(path, name), Attribute::Value(_)))
+/// What the attributes of one file say.
+pub struct Said {
+    filter: Attribute,
+    encoding: Attribute,
+    text: Attribute,
+    crlf: Attribute,
+    eol: Attribute,
+    ident: Attribute,
 }
 
-/// Whether the file is what the index says after the conversions that its attributes and the
-/// configuration ask for.
-pub fn same_after_conversion(repo: &Repo, entry: &IndexEntry<'_>, bytes: &[u8]) -> bool {
-    if needs_command(repo, entry.path) {
-        return false;
-    }
-    let convert = match line_ends(repo, entry.path) {
-        LineEnds::Kept => false,
-        LineEnds::Text => true,
-        // A file that was committed with CRLF keeps them.
-        LineEnds::Auto => {
-            !Statistics::of(bytes).is_binary()
-                && !repo.blob(entry.id()).is_ok_and(|blob| {
-                    let blob = Statistics::of(&blob);
-                    blob.crlf > 0 && !blob.is_binary()
-                })
+impl Said {
+    /// What they say of each of these files.
+    ///
+    /// # Errors
+    /// If neither libgit2 nor git can tell.
+    pub fn of(repo: &Repo, paths: &[BString]) -> Result<Vec<Self>> {
+        const NAMES: [&str; 6] = [
+            "filter",
+            "working-tree-encoding",
+            "text",
+            "crlf",
+            "eol",
+            "ident",
+        ];
+        if paths.is_empty() {
+            return Ok(Vec::new());
         }
-    };
-    let mut converted = if convert {
-        bytes.replace("\r\n", "\n")
-    } else {
-        bytes.to_vec()
-    };
-    if repo.attribute(entry.path, "ident") == Attribute::Set {
-        converted = without_ids(&converted);
+        let values = repo.attributes(paths, &NAMES)?;
+        let said = values.chunks_exact(NAMES.len()).filter_map(|values| {
+            let [filter, encoding, text, crlf, eol, ident] = values.to_vec().try_into().ok()?;
+            Some(Self {
+                filter,
+                encoding,
+                text,
+                crlf,
+                eol,
+                ident,
+            })
+        });
+        Ok(said.collect())
     }
-    is_blob(entry, &converted)
+
+    /// Whether a command (`filter`) or an encoding stands between the file and its object.
+    pub fn needs_command(&self) -> bool {
+        [&self.filter, &self.encoding]
+            .into_iter()
+            .any(|value| matches!(value, Attribute::Value(_)))
+    }
+
+    fn line_ends(&self, repo: &Repo) -> LineEnds {
+        let of = |value: &Attribute| match value {
+            Attribute::Set => Some(LineEnds::Text),
+            Attribute::Unset => Some(LineEnds::Kept),
+            value if value.is("auto") => Some(LineEnds::Auto),
+            value if value.is("input") => Some(LineEnds::Text),
+            _ => None,
+        };
+        if let Some(ends) = of(&self.text).or_else(|| of(&self.crlf)) {
+            ends
+        } else if self.eol.is("lf") || self.eol.is("crlf") {
+            LineEnds::Text
+        } else if auto_line_ends(repo) {
+            LineEnds::Auto
+        } else {
+            LineEnds::Kept
+        }
+    }
+
+    /// Whether the file is what the index says after the conversions that its attributes and the
+    /// configuration ask for.
+    pub fn same_after_conversion(&self, repo: &Repo, entry: &IndexEntry<'_>, bytes: &[u8]) -> bool {
+        if self.needs_command() {
+            return false;
+        }
+        let convert = match self.line_ends(repo) {
+            LineEnds::Kept => false,
+            LineEnds::Text => true,
+            // A file that was committed with CRLF keeps them.
+            LineEnds::Auto => {
+                !Statistics::of(bytes).is_binary()
+                    && !repo.blob(entry.id()).is_ok_and(|blob| {
+                        let blob = Statistics::of(&blob);
+                        blob.crlf > 0 && !blob.is_binary()
+                    })
+            }
+        };
+        let mut converted = if convert {
+            bytes.replace("\r\n", "\n")
+        } else {
+            bytes.to_vec()
+        };
+        if self.ident == Attribute::Set {
+            converted = without_ids(&converted);
+        }
+        is_blob(entry, &converted)
+    }
 }
 
 /// What git does with CRLF when it takes a file in.
@@ -157,27 +220,6 @@ enum LineEnds {
     Text,
     /// They become LF if the file looks like text.
     Auto,
-}
-
-fn line_ends(repo: &Repo, path: &BStr) -> LineEnds {
-    let said = |name| match repo.attribute(path, name) {
-        Attribute::Set => Some(LineEnds::Text),
-        Attribute::Unset => Some(LineEnds::Kept),
-        value if value.is("auto") => Some(LineEnds::Auto),
-        value if value.is("input") => Some(LineEnds::Text),
-        _ => None,
-    };
-    if let Some(ends) = said("text").or_else(|| said("crlf")) {
-        return ends;
-    }
-    let eol = repo.attribute(path, "eol");
-    if eol.is("lf") || eol.is("crlf") {
-        LineEnds::Text
-    } else if auto_line_ends(repo) {
-        LineEnds::Auto
-    } else {
-        LineEnds::Kept
-    }
 }
 
 fn auto_line_ends(repo: &Repo) -> bool {

@@ -1,9 +1,9 @@
 //! Plumbing of the `git` command, for the repositories that libgit2 does not open.
 #![forbid(unsafe_code)]
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -80,7 +80,6 @@ impl Git {
                 "-c",
                 "core.hooksPath=/dev/null",
             ])
-            .arg("--literal-pathspecs")
             .current_dir(&self.directory)
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_TERMINAL_PROMPT", "0")
@@ -137,20 +136,40 @@ impl Git {
     }
 
     pub(super) fn layout(&self) -> Result<Layout> {
-        // One answer each, for a path may have line ends in it.
-        let line = |question: &[&str]| -> Result<Vec<u8>> {
-            let mut answer = self.run(&[&["rev-parse"], question].concat())?;
+        let absolute = "--path-format=absolute";
+        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        let all = self.run(&[
+            "rev-parse",
+            absolute,
+            "--show-object-format",
+            "--git-dir",
+            "--git-common-dir",
+            "--show-toplevel",
+        ]);
+        if let Ok(answer) = &all
+            && let [format, git_dir, common_dir, root, b""] =
+                answer.split(|&byte| byte == b'\n').collect::<Vec<_>>()[..]
+        {
+            return Ok(Layout {
+                git_dir: path(git_dir),
+                common_dir: path(common_dir),
+                root: Some(path(root)),
+                sha256: format == b"sha256",
+            });
+        }
+        // A bare repository, or a path with line ends in it: one answer each.
+        let line = |question: &str| -> Result<Vec<u8>> {
+            let mut answer = self.run(&["rev-parse", absolute, question])?;
             if answer.last() == Some(&b'\n') {
                 answer.pop();
             }
             Ok(answer)
         };
-        let path = |question: &[&str]| line(question).map(|bytes| OsString::from_vec(bytes).into());
         Ok(Layout {
-            git_dir: path(&["--absolute-git-dir"])?,
-            common_dir: path(&["--path-format=absolute", "--git-common-dir"])?,
-            root: path(&["--show-toplevel"]).ok(),
-            sha256: line(&["--show-object-format"])? == b"sha256",
+            git_dir: path(&line("--git-dir")?),
+            common_dir: path(&line("--git-common-dir")?),
+            root: line("--show-toplevel").ok().map(|root| path(&root)),
+            sha256: line("--show-object-format")? == b"sha256",
         })
     }
 
@@ -228,27 +247,38 @@ impl Git {
 
     /// Those of `paths` that are ignored.
     pub(super) fn ignored(&self, paths: &[BString]) -> Result<Vec<BString>> {
+        // A colon in front would have a meaning of its own.
+        let input: Vec<u8> = paths
+            .iter()
+            .flat_map(|path| [b"./", path.as_slice(), b"\0"].concat())
+            .collect();
+        // Status 1 means that none of them is.
+        let answer = self.ask(&["check-ignore", "-z", "--stdin"], &input, 1)?;
+        Ok(split_nul(&answer)
+            .map(|path| path.strip_prefix(b"./").unwrap_or(path).into())
+            .collect())
+    }
+
+    /// The values of attributes of paths, path by path in the order of `names`.
+    pub(super) fn attributes(&self, paths: &[BString], names: &[&str]) -> Result<Vec<Vec<u8>>> {
         let input: Vec<u8> = paths
             .iter()
             .flat_map(|path| path.iter().copied().chain([0]))
             .collect();
-        // Status 1 means that none of them is.
-        let answer = self.ask(&["check-ignore", "-z", "--stdin"], &input, 1)?;
-        Ok(split_nul(&answer).map(Into::into).collect())
-    }
-
-    /// The value of one attribute of a path.
-    pub(super) fn attribute(&self, path: &[u8], name: &str) -> Option<String> {
-        let arguments = [
-            OsStr::new("check-attr"),
-            OsStr::new("-z"),
-            OsStr::new(name),
-            OsStr::new("--"),
-            OsStr::from_bytes(path),
-        ];
-        let answer = self.run(&arguments).ok()?;
-        let value = split_nul(&answer).nth(2)?.to_str_lossy().into_owned();
-        Some(value)
+        let question = [&["check-attr", "-z", "--stdin"], names].concat();
+        let answer = self.ask(&question, &input, 0)?;
+        let values: Vec<Vec<u8>> = split_nul(&answer)
+            .skip(2)
+            .step_by(3)
+            .map(<[u8]>::to_vec)
+            .collect();
+        anyhow::ensure!(
+            values.len() == paths.len() * names.len(),
+            "`git check-attr` answered {} of {} questions",
+            values.len(),
+            paths.len() * names.len()
+        );
+        Ok(values)
     }
 
     /// Runs a command with something on its standard input. A status above `most` is a failure.

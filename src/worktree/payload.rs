@@ -13,7 +13,7 @@ use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 use sha2::{Digest, Sha256};
 
-use super::attributes::{Attributes, needs_command, same_after_conversion};
+use super::attributes::{Attributes, Said};
 use super::changes::is_python;
 use super::compare::{Comparison, Rules, blob_id, compare};
 use super::index::Index;
@@ -183,35 +183,40 @@ fn answer(
         };
         path[skip..].into()
     };
+    let bytes = |path: &BString| std::fs::read(root.join(path.to_path_lossy())).unwrap_or_default();
     let mut found = Vec::new();
-    let mut untracked = Vec::new();
-    for candidate in asked {
-        let path = own(&candidate.path);
-        let bytes = || std::fs::read(root.join(candidate.path.to_path_lossy())).unwrap_or_default();
-        let differs = match candidate.question {
-            Question::Nothing => true,
-            Question::Command => needs_command(repo, path.as_bstr()),
-            Question::Conversion => repo
-                .index()?
-                .get(path.as_bstr())
-                .is_none_or(|entry| !same_after_conversion(repo, &entry, &bytes())),
-            Question::Folded => match repo.resolve(&format!("HEAD:{path}")) {
-                Some(id) => {
-                    let actual = blob_id(repo.hash_kind(), &bytes());
-                    actual.is_none_or(|actual| actual.to_hex() != *id)
-                }
-                None => {
-                    untracked.push(candidate);
-                    continue;
-                }
-            },
-            Question::Ignored => {
-                untracked.push(candidate);
-                continue;
-            }
+    let (attributed, rest): (Vec<_>, Vec<_>) = asked.into_iter().partition(|candidate| {
+        matches!(candidate.question, Question::Command | Question::Conversion)
+    });
+    let paths: Vec<BString> = attributed
+        .iter()
+        .map(|candidate| own(&candidate.path))
+        .collect();
+    let said = Said::of(repo, &paths)?;
+    for ((candidate, path), said) in attributed.into_iter().zip(&paths).zip(&said) {
+        let differs = if candidate.question == Question::Command {
+            said.needs_command()
+        } else {
+            repo.index()?.get(path.as_bstr()).is_none_or(|entry| {
+                !said.same_after_conversion(repo, &entry, &bytes(&candidate.path))
+            })
         };
         if differs {
             found.push(candidate.path);
+        }
+    }
+    let mut untracked = Vec::new();
+    for candidate in rest {
+        let in_head = (candidate.question == Question::Folded)
+            .then(|| repo.resolve(&format!("HEAD:{}", own(&candidate.path))));
+        match in_head.flatten() {
+            None => untracked.push(candidate),
+            Some(id) => {
+                let actual = blob_id(repo.hash_kind(), &bytes(&candidate.path));
+                if actual.is_none_or(|actual| actual.to_hex() != *id) {
+                    found.push(candidate.path);
+                }
+            }
         }
     }
     // A directory that is ignored says it for everything in it; tracked files are not asked about.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use bstr::{BStr, BString};
+use bstr::BString;
 use git2::{ErrorClass, ErrorCode, Repository};
 
 use super::changes::Change;
@@ -416,31 +416,32 @@ impl Repo {
         }
     }
 
-    /// The value of an attribute of a path.
-    pub(super) fn attribute(&self, path: &BStr, name: &str) -> Attribute {
-        use bstr::ByteSlice;
-        match &self.answers {
-            Answers::Libgit2(repository) => {
-                let flags = git2::AttrCheckFlags::FILE_THEN_INDEX;
-                let value = path
-                    .to_path()
-                    .ok()
-                    .and_then(|path| repository.get_attr_bytes(path, name, flags).ok()?);
-                match git2::AttrValue::always_bytes(value) {
-                    git2::AttrValue::Unspecified => Attribute::Unspecified,
-                    git2::AttrValue::True => Attribute::Set,
-                    git2::AttrValue::False => Attribute::Unset,
-                    git2::AttrValue::Bytes(value) => Attribute::of(value),
-                    git2::AttrValue::String(value) => Attribute::of(value.as_bytes()),
-                }
-            }
-            Answers::Command(git) => match git.attribute(path, name).as_deref() {
-                None | Some("unspecified") => Attribute::Unspecified,
-                Some("set") => Attribute::Set,
-                Some("unset") => Attribute::Unset,
-                Some(value) => Attribute::of(value.as_bytes()),
+    /// The values of attributes of paths, path by path in the order of `names`.
+    ///
+    /// # Errors
+    /// If neither libgit2 nor git can tell.
+    pub(super) fn attributes(&self, paths: &[BString], names: &[&str]) -> Result<Vec<Attribute>> {
+        let git = match &self.answers {
+            Answers::Libgit2(repository) => match attributes(repository, paths, names) {
+                // libgit2 wants the index for it, which it cannot read where that is split or sparse.
+                Err(error) if error.class() == ErrorClass::Index => &self.command(),
+                said => return Ok(said?),
             },
-        }
+            Answers::Command(git) => git,
+        };
+        let attribute = |value: Vec<u8>| match value.as_slice() {
+            b"unspecified" => Attribute::Unspecified,
+            b"set" => Attribute::Set,
+            b"unset" => Attribute::Unset,
+            value => Attribute::of(value),
+        };
+        let values = git.attributes(paths, names)?;
+        Ok(values.into_iter().map(attribute).collect())
+    }
+
+    /// The `git` command for this repository, for what libgit2 opens and cannot answer.
+    fn command(&self) -> Git {
+        Git::apart(&self.root).bound_to(&self.git_dir, &self.root, &self.index_path)
     }
 
     /// Differences of Python sources between two revisions, deletions and both sides of renames
@@ -459,6 +460,29 @@ impl Repo {
     pub fn staged(&self) -> Result<Vec<Change>> {
         super::changes::staged(self)
     }
+}
+
+fn attributes(
+    repository: &Repository,
+    paths: &[BString],
+    names: &[&str],
+) -> Result<Vec<Attribute>, git2::Error> {
+    use bstr::ByteSlice;
+    let flags = git2::AttrCheckFlags::FILE_THEN_INDEX;
+    let mut values = Vec::with_capacity(paths.len() * names.len());
+    for path in paths {
+        for name in names {
+            let value = repository.get_attr_bytes(&path.to_path_lossy(), name, flags)?;
+            values.push(match git2::AttrValue::always_bytes(value) {
+                git2::AttrValue::Unspecified => Attribute::Unspecified,
+                git2::AttrValue::True => Attribute::Set,
+                git2::AttrValue::False => Attribute::Unset,
+                git2::AttrValue::Bytes(value) => Attribute::of(value),
+                git2::AttrValue::String(value) => Attribute::of(value.as_bytes()),
+            });
+        }
+    }
+    Ok(values)
 }
 
 fn attempt(directory: &Path) -> Result<Repository, Refusal> {

@@ -658,4 +658,19 @@ fn what_is_tracked() {
     fs::remove_dir(dir.path("pkg/.git")).expect("it");
     fs::write(dir.path("pkg/.git"), "gitdir: /nonexistent/there\n").expect("a file");
     assert!(Tracked::nested(&dir.path("pkg")).is_unknown());
+    fs::remove_file(dir.path("pkg/.git")).expect("it");
+    // A repository that came later: the outer one still tracks what it did.
+    git_in(&dir, &dir.path("pkg"), &["init", "-q"]);
+    let done = dir.pycgate(&["gate", "--format", "json"]).run();
+    assert!(
+        dir.exists("pkg/__pycache__/kept.cpython-311.pyc"),
+        "{}",
+        done.stdout
+    );
+    let done = dir.pycgate(&["purge", "pkg"]).run();
+    assert!(
+        dir.exists("pkg/__pycache__/kept.cpython-311.pyc"),
+        "{}",
+        done.stdout
+    );
 }

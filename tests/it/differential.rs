@@ -57,8 +57,13 @@ fn status(dir: &Dir) -> BTreeMap<BString, String> {
 }
 
 fn payload(root: &Path) -> BTreeSet<BString> {
+    limited_payload(root, None, &[])
+}
+
+fn limited_payload(root: &Path, revision: Option<&str>, only: &[&str]) -> BTreeSet<BString> {
     let repo = Repo::nested(root).expect("a repository");
-    let base = Base::new(&repo, None, Vec::new()).expect("a base");
+    let only = only.iter().map(|path| BString::from(*path)).collect();
+    let base = Base::new(&repo, revision, only).expect("a base");
     let exclude = Exclude::new::<&str>(&[]).expect("no globs");
     let options = Options {
         root: repo.root(),
@@ -88,7 +93,10 @@ fn agrees(dir: &Dir, what: &str, more: bool) -> usize {
     assert!(missing.is_empty(), "{what}: git names more: {missing:?}");
     for path in found.iter().filter(|path| !expected.contains_key(*path)) {
         let name = path.to_str().expect("UTF-8");
-        let staged = git(dir, &["ls-files", "-s", "-z", "--", name]);
+        let staged = git(
+            dir,
+            &["--literal-pathspecs", "ls-files", "-s", "-z", "--", name],
+        );
         let recorded = staged
             .split(|byte| *byte == b' ')
             .nth(1)
@@ -106,7 +114,8 @@ const FILES: usize = 60;
 
 fn name(number: usize) -> String {
     let directory = ["", "pkg/", "pkg/sub/", "dos/", "id/", "ignored/", "pkg-x/"][number % 7];
-    format!("{directory}m{number}.py")
+    let odd = ["", "", "", ":", "-", "", "we ird\n'", "[a]", "", ""][number % 10];
+    format!("{directory}{odd}m{number}.py")
 }
 
 fn content(dice: &mut Dice) -> String {
@@ -174,18 +183,22 @@ fn dirty(dir: &Dir, dice: &mut Dice) -> String {
         }
         8 => {
             if path.symlink_metadata().is_ok() {
-                git(dir, &["add", "-f", "--", &name]);
+                git(dir, &["--literal-pathspecs", "add", "-f", "--", &name]);
             }
             "staged"
         }
         9 if is_file => {
-            git(dir, &["add", "-f", "-N", "--", &name]);
+            git(
+                dir,
+                &["--literal-pathspecs", "add", "-f", "-N", "--", &name],
+            );
             "intended to be added"
         }
         10 => {
             git(
                 dir,
                 &[
+                    "--literal-pathspecs",
                     "rm",
                     "-q",
                     "--cached",
@@ -208,7 +221,10 @@ fn dirty(dir: &Dir, dice: &mut Dice) -> String {
 
 /// Dirties a tree round for round, with commits between, and compares after each.
 fn play(seed: u64, config: &[(&str, &str)], attributes: &str, more: bool) {
-    let dir = Dir::new();
+    play_in(Dir::new(), seed, config, attributes, more);
+}
+
+fn play_in(dir: Dir, seed: u64, config: &[(&str, &str)], attributes: &str, more: bool) {
     for (key, value) in config {
         dir.git(&["config", key, value]);
     }
@@ -247,32 +263,41 @@ fn play(seed: u64, config: &[(&str, &str)], attributes: &str, more: bool) {
     assert!(seen > 20, "seed {seed}: the tree was dirty: {seen}");
 }
 
+/// How many games of each kind are played; more with `PYCGATE_TEST_SEEDS` set.
+fn games(usual: u64) -> std::ops::Range<u64> {
+    let more = std::env::var("PYCGATE_TEST_SEEDS").ok();
+    0..more.and_then(|count| count.parse().ok()).unwrap_or(usual)
+}
+
 #[test]
 fn plain_trees() {
-    for seed in [1, 2, 3, 4] {
-        play(seed, &[], "", false);
+    for game in games(4) {
+        play(game + 1, &[], "", false);
     }
 }
 
 #[test]
 fn attributes_and_configuration() {
-    play(11, &[], "* text=auto\nid/* ident\n", false);
-    play(12, &[], "dos/* text\nid/* ident\npkg/* -text\n", false);
-    play(13, &[("core.autocrlf", "true")], "pkg/* -text\n", false);
-    play(
-        14,
-        &[("core.autocrlf", "input")],
-        "id/* ident\ndos/* text eol=crlf\n",
-        false,
-    );
-    play(
-        15,
-        &[("core.fileMode", "false")],
-        "dos/* text=auto eol=lf\n",
-        false,
-    );
-    play(16, &[("core.trustctime", "false")], "", false);
-    play(17, &[("core.checkStat", "minimal")], "", false);
+    for game in games(1) {
+        let play = |seed: u64, config: &[(&str, &str)], attributes| {
+            play(seed + 100 * game, config, attributes, false);
+        };
+        play(11, &[], "* text=auto\nid/* ident\n");
+        play(12, &[], "dos/* text\nid/* ident\npkg/* -text\n");
+        play(13, &[("core.autocrlf", "true")], "pkg/* -text\n");
+        play(
+            14,
+            &[("core.autocrlf", "input")],
+            "id/* ident\ndos/* text eol=crlf\n",
+        );
+        play(
+            15,
+            &[("core.fileMode", "false")],
+            "dos/* text=auto eol=lf\n",
+        );
+        play(16, &[("core.trustctime", "false")], "");
+        play(17, &[("core.checkStat", "minimal")], "");
+    }
 }
 
 #[test]
@@ -295,12 +320,204 @@ fn shapes() {
     );
 }
 
+#[test]
+fn shapes_that_the_git_command_answers_for() {
+    for (seed, init) in [
+        (41, &["--ref-format=reftable"][..]),
+        (42, &["--object-format=sha256"]),
+        (43, &["--ref-format=reftable", "--object-format=sha256"]),
+    ] {
+        let dir = Dir::plain();
+        dir.git(&[&["init", "-q"], init].concat());
+        play_in(dir, seed, &[], "* text=auto\nid/* ident\n", false);
+    }
+}
+
+/// A tree of `pkg/a.py`, `pkg/b.py`, `other/c.py` in one commit on `main`.
+fn small() -> Dir {
+    let dir = Dir::new();
+    for path in ["pkg/a.py", "pkg/b.py", "other/c.py"] {
+        dir.write(path, "V = 1\n");
+    }
+    dir.commit("one");
+    dir
+}
+
+fn names(found: &BTreeSet<BString>) -> Vec<&str> {
+    found
+        .iter()
+        .map(|path| path.to_str().expect("UTF-8"))
+        .collect()
+}
+
+/// Against the merge base with a revision, and limited to some paths.
+#[test]
+fn bases_and_limits() {
+    let dir = small();
+    dir.git(&["switch", "-q", "-c", "topic"]);
+    dir.write("pkg/a.py", "V = 2\n");
+    dir.git(&["rm", "-q", "other/c.py"]);
+    dir.commit("two");
+    dir.git(&["switch", "-q", "main"]);
+    dir.write("pkg/b.py", "V = 3\n");
+    dir.commit("on main, and none of the topic's");
+    dir.git(&["switch", "-q", "topic"]);
+    dir.write("pkg/new.py", "V = 4\n");
+    dir.write("pkgs.py", "V = 4\n");
+    let limited = |base, only| limited_payload(dir.root(), base, only);
+    assert_eq!(names(&limited(None, &[])), ["pkg/new.py", "pkgs.py"]);
+    assert_eq!(
+        names(&limited(Some("main"), &[])),
+        ["other/c.py", "pkg/a.py", "pkg/new.py", "pkgs.py"]
+    );
+    assert_eq!(
+        names(&limited(Some("main"), &["pkg"])),
+        ["pkg/a.py", "pkg/new.py"]
+    );
+    assert_eq!(names(&limited(None, &["pkgs.py", "other"])), ["pkgs.py"]);
+    assert_eq!(limited(None, &[""]).len(), 2, "the root");
+
+    let repo = Repo::nested(dir.root()).expect("a repository");
+    let error = |base: &str| {
+        let base = Base::new(&repo, Some(base), Vec::new());
+        format!("{:#}", base.err().expect("no base"))
+    };
+    assert!(
+        error("no-such").contains("`no-such` names no commit"),
+        "{}",
+        error("no-such")
+    );
+    assert!(
+        error("--all").contains("`--all` names no commit"),
+        "{}",
+        error("--all")
+    );
+    dir.git(&["switch", "-q", "--orphan", "unrelated"]);
+    dir.git(&["commit", "-q", "--allow-empty", "-m", "root"]);
+    assert!(
+        error("main").contains("no commit in common"),
+        "{}",
+        error("main")
+    );
+}
+
+/// A submodule's own changes belong to the payload; a nested repository's do not.
+#[test]
+fn submodules_and_nested_repositories() {
+    let inner = small();
+    let dir = small();
+    dir.git(&[
+        "submodule",
+        "--quiet",
+        "add",
+        inner.root().to_str().expect("UTF-8"),
+        "lib",
+    ]);
+    dir.commit("submodule");
+    dir.git(&[
+        "clone",
+        "-q",
+        inner.root().to_str().expect("UTF-8"),
+        "nested",
+    ]);
+    assert_eq!(names(&payload(dir.root())), [""; 0]);
+    for top in ["", "lib/", "nested/"] {
+        dir.write(format!("{top}pkg/a.py"), "V = 2\n");
+        dir.write(format!("{top}pkg/new.py"), "V = 2\n");
+    }
+    dir.git(&["-C", "lib", "rm", "-q", "other/c.py"]);
+    assert_eq!(
+        names(&payload(dir.root())),
+        [
+            "lib/other/c.py",
+            "lib/pkg/a.py",
+            "lib/pkg/new.py",
+            "pkg/a.py",
+            "pkg/new.py"
+        ]
+    );
+    // What the submodule's commits say is not asked: its own HEAD is its base.
+    dir.git(&["-C", "lib", "add", "-A"]);
+    dir.git(&["-C", "lib", "commit", "-q", "-m", "two"]);
+    assert_eq!(names(&payload(dir.root())), ["pkg/a.py", "pkg/new.py"]);
+}
+
+/// What git is told not to look at is on disk all the same.
+#[test]
+fn hidden_edits() {
+    let dir = small();
+    dir.git(&["update-index", "--skip-worktree", "pkg/a.py"]);
+    dir.git(&["update-index", "--assume-unchanged", "pkg/b.py"]);
+    assert_eq!(names(&payload(dir.root())), [""; 0]);
+    dir.write("pkg/a.py", "V = 22\n");
+    dir.write("pkg/b.py", "V = 3\n");
+    assert_eq!(names(&payload(dir.root())), ["pkg/a.py", "pkg/b.py"]);
+    // Left out of the work tree is no deletion.
+    fs::remove_file(dir.path("pkg/a.py")).expect("it");
+    assert_eq!(names(&payload(dir.root())), ["pkg/b.py"]);
+    fs::remove_file(dir.path("pkg/b.py")).expect("it");
+    assert_eq!(names(&payload(dir.root())), ["pkg/b.py"]);
+}
+
+/// Files that are there although a sparse index keeps their directory folded.
+#[test]
+fn in_a_folded_directory() {
+    let dir = small();
+    dir.git(&["sparse-checkout", "init", "--cone", "--sparse-index"]);
+    dir.git(&["sparse-checkout", "set", "pkg"]);
+    assert_eq!(dir.git(&["ls-files", "--sparse", "other"]), "other/");
+    assert!(!dir.exists("other/c.py"));
+    assert_eq!(names(&payload(dir.root())), [""; 0]);
+    dir.write("other/c.py", "V = 1\n");
+    assert_eq!(names(&payload(dir.root())), [""; 0]);
+    dir.write("other/c.py", "V = 2\n");
+    dir.write("other/new.py", "V = 2\n");
+    assert_eq!(names(&payload(dir.root())), ["other/c.py", "other/new.py"]);
+    assert_eq!(status(&dir).len(), 2);
+}
+
+#[test]
+fn amid_a_conflict() {
+    let dir = small();
+    dir.git(&["switch", "-q", "-c", "topic"]);
+    dir.write("pkg/a.py", "V = 2\n");
+    dir.commit("two");
+    dir.git(&["switch", "-q", "main"]);
+    dir.write("pkg/a.py", "V = 3\n");
+    dir.git(&["rm", "-q", "pkg/b.py"]);
+    dir.commit("three");
+    assert_eq!(
+        dir.command("git")
+            .args(["merge", "-q", "topic"])
+            .run()
+            .status,
+        1
+    );
+    assert_eq!(names(&payload(dir.root())), ["pkg/a.py"]);
+    agrees(&dir, "a conflict", false);
+}
+
 /// No configured command is run: what one would convert counts as changed.
 #[test]
 fn a_filter_may_name_more() {
-    let marker = "touch ran-by-git; tr a-z A-Z";
-    let config = [("filter.loud.clean", marker), ("filter.loud.smudge", "cat")];
+    let config = [
+        ("filter.loud.clean", "tr a-z A-Z"),
+        ("filter.loud.smudge", "cat"),
+    ];
     play(31, &config, "pkg/* filter=loud\n", true);
+
+    let dir = small();
+    dir.write(".gitattributes", "pkg/* filter=loud\n");
+    dir.git(&["config", "filter.loud.clean", "touch ran; cat"]);
+    dir.git(&["config", "filter.loud.required", "true"]);
+    dir.git(&["config", "core.fsmonitor", "touch ran"]);
+    // The same bytes, but git would have to ask the command.
+    dir.write("pkg/a.py", "V = 1\n");
+    dir.write("other/c.py", "V = 1\n");
+    let _ = fs::remove_file(dir.path("ran"));
+    assert!(payload(dir.root()).contains(&BString::from("pkg/a.py")));
+    assert!(!payload(dir.root()).contains(&BString::from("other/c.py")));
+    assert!(!dir.exists("ran"), "no command is run");
 }
 
 /// git's own racy case: the index is written in the second in which the file changes again.
