@@ -133,7 +133,9 @@ impl Header {
                 } else {
                     source.mtime.sec
                 };
-                if !equal(mtime, seconds, dialect.masked) {
+                // Python 2 reads the recorded number with its sign, and masks the source's.
+                let signed = dialect.layout == Layout::Mtime && mtime > i32::MAX as u32;
+                if signed || !equal(mtime, seconds, dialect.masked) {
                     Answer::Rejected(Mismatch::Mtime)
                 } else if size.is_some_and(|size| !equal(size, source.size as i64, dialect.masked))
                 {

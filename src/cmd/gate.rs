@@ -9,7 +9,6 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, bail};
 use bstr::{BString, ByteSlice};
 use clap::Args;
-use tempfile::NamedTempFile;
 
 use crate::bytecode::{Kind, State};
 use crate::cli::{Format, Global};
@@ -18,6 +17,7 @@ use crate::cmd::session::Session;
 use crate::cmd::sweep::{self, Sweep};
 use crate::cmd::verdict::{self, GATE_FAILED, NOT_EXECUTABLE, NOT_FOUND, Verdict};
 use crate::config::Isolation;
+use crate::report::file::Destination;
 use crate::report::json::{Report, SweepPart};
 use crate::report::progress::Progress;
 use crate::report::style::{Terminal, message, output, printable};
@@ -68,7 +68,11 @@ struct Outcome {
 impl Run for Gate {
     fn run(&self, global: &Global) -> Result<ExitCode> {
         let terminal = Terminal::stderr(global.color);
-        let report_file = self.report.as_deref().map(prepare_report).transpose()?;
+        let report_file = self
+            .report
+            .as_deref()
+            .map(Destination::prepare)
+            .transpose()?;
         let session = Session::open(global, &self.also)?;
         if session.repo.is_none() && !global.quiet {
             message(&format!(
@@ -110,8 +114,8 @@ impl Run for Gate {
             exit: sweep.status,
             seconds: sweep.took.as_secs_f64(),
         });
-        if let Some((file, path)) = report_file {
-            write_report(file, &path, &report.text())?;
+        if let Some(file) = report_file {
+            file.write(&report.text())?;
         }
         if global.format == Format::Json && self.command.is_empty() {
             output(&report.text())?;
@@ -409,43 +413,4 @@ fn relative(scan: &Scan, path: &Path) -> String {
     } else {
         printable(&name)
     }
-}
-
-/// Makes the file the report is written to later, so that a place that cannot be written to is
-/// known before the sweep.
-fn prepare_report(path: &Path) -> Result<(NamedTempFile, PathBuf)> {
-    let path = std::path::absolute(path)?;
-    let directory = path.parent().context("--report names no file")?;
-    if path.is_dir() {
-        bail!(
-            "--report {}: it is a directory; name a file",
-            path.display()
-        );
-    }
-    let file = tempfile::Builder::new()
-        .prefix(".pycgate-report-")
-        .tempfile_in(directory)
-        .with_context(|| {
-            format!(
-                "--report {}: its directory cannot be written to",
-                path.display()
-            )
-        })?;
-    Ok((file, path))
-}
-
-/// Writes the whole report under another name and moves it into place.
-fn write_report(mut file: NamedTempFile, path: &Path, text: &str) -> Result<()> {
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
-    written.with_context(|| format!("--report {}: it cannot be written", path.display()))?;
-    // Temporary files are private; a report is for whoever may read its directory.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.as_file()
-            .set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    }
-    file.persist(path)
-        .with_context(|| format!("--report {}: it cannot be moved into place", path.display()))?;
-    Ok(())
 }

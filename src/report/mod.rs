@@ -1,6 +1,7 @@
 //! Text, JSON, timeline, progress: knows results, decides nothing.
 #![forbid(unsafe_code)]
 
+pub mod file;
 pub mod json;
 pub mod progress;
 pub mod style;

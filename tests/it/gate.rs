@@ -283,6 +283,20 @@ fn a_report_that_cannot_be_written_is_an_error_before_the_sweep() {
         valid(&String::from_utf8_lossy(&dir.read("report.json")))["verdict"],
         "BLOCK"
     );
+    // What is no file is written to and never replaced.
+    dir.command("mkfifo").arg("pipe").ok();
+    let gate = words(dir.pycgate(&["gate", "--report", "pipe"]));
+    let both = "cat pipe > got & \"$@\" > said; wait";
+    dir.command("sh").args(["-c", both, "sh"]).args(gate).ok();
+    assert_eq!(
+        valid(&String::from_utf8_lossy(&dir.read("got")))["verdict"],
+        "PASS"
+    );
+    assert!(
+        !fs::symlink_metadata(dir.path("pipe"))
+            .expect("the pipe")
+            .is_file()
+    );
     assert_eq!(
         dir.names(".")
             .iter()
