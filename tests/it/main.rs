@@ -20,6 +20,7 @@ mod losses;
 mod main_job;
 mod property;
 mod prove;
+mod reach;
 mod report;
 mod selfcheck;
 mod staleness;

@@ -62,7 +62,7 @@ impl Dir {
         fs::create_dir(base.join("home")).expect("the home");
         fs::write(base.join("home/.gitconfig"), GITCONFIG).expect("the configuration");
         // As everybody has it; a test that tracks bytecode says `git add -f`.
-        fs::write(base.join("home/.gitignore"), "*.py[co]\n").expect("the ignored");
+        fs::write(base.join("home/.gitignore"), "__pycache__/\n*.py[co]\n").expect("the ignored");
         Self {
             directory,
             base,

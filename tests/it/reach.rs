@@ -1,0 +1,223 @@
+//! How far the gate reaches, and no further: exactly the racy ones of many, ghosts, trees beside
+//! the work tree, and entries that carry more than code.
+
+use std::fs;
+use std::path::Path;
+
+use filetime::{FileTime, set_file_mtime};
+use serde_json::Value;
+
+use crate::harness::race::{self, Margin};
+use crate::harness::venv::Venv;
+use crate::harness::{Dir, Interpreter, interpreter};
+
+const OLD: &str = "V = 'old'\n";
+const NEW: &str = "V = 'new'\n";
+const THEN: i64 = 1_700_000_000;
+
+fn stamp(path: &Path) {
+    set_file_mtime(path, FileTime::from_unix_time(THEN, 0)).expect("the mtime");
+}
+
+/// Writes new content and gives the source its time back.
+fn put(path: &Path, content: &str) {
+    fs::create_dir_all(path.parent().expect("it has one")).expect("a directory");
+    fs::write(path, content).expect("a source");
+    stamp(path);
+}
+
+fn gate(dir: &Dir, options: &[&str]) -> Value {
+    let gate = dir.pycgate(&["gate", "--format", "json"]);
+    let report = gate.args(options).expect(0).stdout;
+    serde_json::from_str(&report).expect("JSON")
+}
+
+/// Imports `module` from a directory.
+fn value(dir: &Dir, python: &Interpreter, place: &Path, module: &str) -> String {
+    let code =
+        format!("import sys; sys.path.insert(0, {place:?}); import {module}; print({module}.V)");
+    dir.python(python, &code)
+}
+
+#[test]
+fn three_of_two_thousand() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    let sources: Vec<String> = (0..2000)
+        .map(|number| format!("pkg{}/mod{number}.py", number % 40))
+        .collect();
+    for source in &sources {
+        put(&dir.path(source), OLD);
+    }
+    let last = dir.path(sources.last().expect("some"));
+    race::wait_out(Margin::Plain, &[last]);
+    let compile = ["-m", "compileall", "-q", "-j", "2", "."];
+    dir.command(&python.path).args(compile).ok();
+    let racy = ["pkg7/mod7.py", "pkg0/mod1000.py", "pkg39/mod1999.py"];
+    for source in racy {
+        put(&dir.path(source), NEW);
+    }
+    dir.commit("as on disk");
+    let report = gate(&dir, &[]);
+    assert_eq!(report["counts"]["purged"], 3, "{}", report["counts"]);
+    let mut purged: Vec<&str> = report["entries"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|entry| entry["action"] == "purged")
+        .map(|entry| entry["source"].as_str().expect("a source"))
+        .collect();
+    purged.sort_unstable();
+    let mut expected = racy;
+    expected.sort_unstable();
+    assert_eq!(purged, expected);
+    let report = gate(&dir, &[]);
+    assert_eq!(report["counts"]["purged"], 0, "{}", report["counts"]);
+    assert_eq!(report["counts"]["settled"], 1997, "{}", report["counts"]);
+}
+
+#[test]
+fn a_deleted_package_is_importable_until_the_gate() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    dir.write("dead/inner/mod.py", OLD);
+    dir.write("half/mod.py", OLD);
+    dir.write("half/data.txt", "mine\n");
+    dir.write("uploads/.keep", "");
+    dir.commit("one");
+    dir.python(python, "import dead.inner.mod, half.mod");
+    dir.git(&["rm", "-q", "dead/inner/mod.py"]);
+    dir.git(&["commit", "-q", "-m", "two"]);
+    dir.python(python, "import dead.inner");
+    let report = gate(&dir, &[]);
+    assert!(!dir.exists("dead"), "{report}");
+    assert_eq!(report["ghosts"].as_array().expect("a list").len(), 2);
+    let done = dir.command(&python.path).args(["-c", "import dead"]).run();
+    assert!(done.stderr.contains("No module named"), "{done:?}");
+    assert!(dir.exists("half/data.txt") && dir.exists("uploads/.keep"));
+}
+
+#[test]
+fn beside_the_work_tree_only_when_asked() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    let library = dir.beside("library");
+    put(&library.join("helper.py"), OLD);
+    assert_eq!(value(&dir, python, &library, "helper"), "old");
+    put(&library.join("helper.py"), NEW);
+    gate(&dir, &[]);
+    assert_eq!(value(&dir, python, &library, "helper"), "old");
+    gate(&dir, &["--also", library.to_str().expect("UTF-8")]);
+    assert_eq!(value(&dir, python, &library, "helper"), "new");
+}
+
+#[test]
+fn editable_installs_are_ours_and_site_packages_are_not() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    dir.write(".gitignore", ".venv\n");
+    dir.write(".venv/pyvenv.cfg", "home = /usr/bin\n");
+    let editable = dir.path(".venv/src/dep");
+    let site = dir.path(".venv/lib/python3.11/site-packages");
+    for place in [&editable, &site] {
+        put(&place.join("dep.py"), OLD);
+        assert_eq!(value(&dir, python, place, "dep"), "old");
+        put(&place.join("dep.py"), NEW);
+        assert_eq!(value(&dir, python, place, "dep"), "old");
+    }
+    gate(&dir, &[]);
+    assert_eq!(value(&dir, python, &editable, "dep"), "new");
+    assert_eq!(value(&dir, python, &site, "dep"), "old");
+}
+
+#[test]
+fn a_relative_prefix_and_one_that_is_named() {
+    let python = interpreter::main();
+    for (variable, options) in [("prefix", None), ("", Some("--pycache-prefix"))] {
+        let dir = Dir::new();
+        put(&dir.path("mod.py"), OLD);
+        let import = |prefix: &str| {
+            let python = dir.command(&python.path).env("PYTHONPYCACHEPREFIX", prefix);
+            python.args(["-c", "import mod; print(mod.V)"]).ok()
+        };
+        assert_eq!(import("prefix"), "old");
+        put(&dir.path("mod.py"), NEW);
+        dir.git(&["add", "mod.py"]);
+        dir.git(&["commit", "-q", "-m", "as on disk"]);
+        assert_eq!(import("prefix"), "old");
+        assert!(!dir.exists("__pycache__"));
+        let mut gate = dir.pycgate(&["gate"]);
+        if !variable.is_empty() {
+            gate = gate.env("PYTHONPYCACHEPREFIX", variable);
+        }
+        gate.args(options.iter().flat_map(|option| [*option, "prefix"]))
+            .expect(0);
+        assert_eq!(import("prefix"), "new", "{variable:?} {options:?}");
+    }
+}
+
+/// A stale run writes the old function's machine code under the new source's stamp; from then on
+/// deleting the bytecode does not help.
+#[test]
+fn numba_keeps_machine_code_of_a_stale_run() {
+    let venv = Venv::get("requirements-numba.txt");
+    let function = |value: &str| {
+        format!("from numba import njit\n@njit(cache=True)\ndef f():\n    return {value}\n")
+    };
+    let poisoned = || {
+        let dir = Dir::new();
+        let at = |nanoseconds| FileTime::from_unix_time(THEN, nanoseconds);
+        let write = |value: &str, time| {
+            dir.write("mod.py", function(value));
+            set_file_mtime(dir.path("mod.py"), time).expect("the mtime");
+        };
+        write("1", at(100_000_000));
+        assert_eq!(dir.python(&venv.python, "import mod; print(mod.f())"), "1");
+        write("2", at(500_000_000));
+        dir.commit("as on disk");
+        assert_eq!(dir.python(&venv.python, "import mod; print(mod.f())"), "1");
+        dir
+    };
+    let run = |dir: &Dir| dir.python(&venv.python, "import mod; print(mod.f())");
+    let by_hand = poisoned();
+    for name in by_hand.names("__pycache__") {
+        if name.ends_with(".pyc") {
+            fs::remove_file(by_hand.path("__pycache__").join(name)).expect("the entry");
+        }
+    }
+    assert_eq!(run(&by_hand), "1", "no incident");
+    let dir = poisoned();
+    gate(&dir, &[]);
+    assert_eq!(run(&dir), "2");
+}
+
+/// pytest before 9.2 leaves in its entry the path it was compiled for.
+#[test]
+fn pytest_entries_of_a_folder_that_has_moved() {
+    let pythons = [11, 10, 12, 13, 14];
+    let python = pythons
+        .iter()
+        .find_map(|&minor| interpreter::cpython(3, minor));
+    let venv = Venv::on(
+        python.expect("a CPython 3.10 or later"),
+        "requirements-pytest-7.4.txt",
+    );
+    let dir = Dir::new();
+    let test = "import inspect\n\ndef test_source():\n    assert 'assert' in inspect.getsource(test_source)\n";
+    dir.write("tests/a/test_it.py", test);
+    dir.commit("one");
+    race::wait_out(Margin::Tool, &[dir.path("tests/a/test_it.py")]);
+    let pytest = |place: &str| {
+        let pytest = dir.command(venv.program("pytest"));
+        pytest.args(["-q", "-p", "no:cacheprovider", place]).run()
+    };
+    assert_eq!(pytest("tests/a").status, 0);
+    dir.git(&["mv", "tests/a", "tests/b"]);
+    dir.git(&["commit", "-q", "-m", "moved"]);
+    assert_eq!(pytest("tests/b").status, 1, "no incident");
+    let report = gate(&dir, &[]);
+    assert_eq!(report["entries"][0]["state"], "stale", "{report}");
+    assert_eq!(pytest("tests/b").status, 0);
+    let report = gate(&dir, &[]);
+    assert_ne!(report["entries"][0]["state"], "stale", "{report}");
+}
