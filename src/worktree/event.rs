@@ -252,27 +252,25 @@ fn recent(index: &Index) -> Vec<BString> {
         .born
         .map_or_else(Time::default, |born| born.min(minute));
     // The recorded times may be of another clock than the birth: whole seconds are compared.
-    index
-        .entries()
-        .filter(|entry| entry.is_blob() && is_python(entry.path))
-        .filter(|entry| entry.mtime().max(entry.ctime()).sec >= since.sec)
-        .map(|entry| entry.path.to_owned())
-        .collect()
+    pick(index, |entry| {
+        entry.is_blob() && entry.mtime().max(entry.ctime()).sec >= since.sec
+    })
 }
 
 fn unmerged(index: &Index) -> Vec<BString> {
-    index
-        .entries()
-        .filter(|entry| entry.is_unmerged() && is_python(entry.path))
-        .map(|entry| entry.path.to_owned())
-        .collect()
+    pick(index, |entry| entry.is_unmerged())
 }
 
 /// Sources that are symlinks: their entries go stale when what they point to is rewritten.
 fn links(index: &Index) -> Vec<BString> {
-    index
-        .entries()
-        .filter(|entry| entry.is_symlink() && is_python(entry.path))
+    pick(index, |entry| entry.is_symlink())
+}
+
+/// The Python sources that `holds` is true of. It is asked first: for most it is not.
+fn pick(index: &Index, holds: impl Fn(&IndexEntry<'_>) -> bool) -> Vec<BString> {
+    (0..index.len())
+        .map(|position| index.at(position))
+        .filter(|entry| holds(entry) && is_python(entry.path) && safe(entry.path))
         .map(|entry| entry.path.to_owned())
         .collect()
 }
