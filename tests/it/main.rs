@@ -5,6 +5,7 @@ mod lab;
 
 mod changesets;
 mod differential;
+mod docs;
 mod doctor;
 mod explain;
 mod frameworks;
@@ -18,6 +19,7 @@ mod install;
 mod interpreters;
 mod losses;
 mod main_job;
+mod places;
 mod property;
 mod prove;
 mod reach;

@@ -87,7 +87,13 @@ impl TestCommand {
     pub fn path_first(mut self, directory: &Path) -> Self {
         let mut path = OsString::from(directory);
         path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let before = self.command.get_envs().find(|(name, _)| *name == "PATH");
+        let before = before.and_then(|(_, value)| value.map(OsStr::to_owned));
+        path.push(
+            before
+                .or_else(|| std::env::var_os("PATH"))
+                .unwrap_or_default(),
+        );
         self.command.env("PATH", path);
         self
     }
