@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use pycgate::worktree::event::{Event, Suspect, suspects};
 use pycgate::worktree::{Change, ChangeKind, Repo, Tracked};
 
-use crate::harness::{Dir, TestCommand};
+use crate::harness::{Dir, NOBODY, TestCommand, announce, is_root};
 
 type Set = BTreeSet<(Vec<u8>, char)>;
 
@@ -673,4 +673,34 @@ fn what_is_tracked() {
         "{}",
         done.stdout
     );
+}
+
+/// A repository of somebody else is read only if git's `safe.directory` says so, wherever from; git
+/// has checked it before it starts a hook.
+#[test]
+fn a_repository_of_somebody_else() {
+    if !is_root() {
+        announce("skipped: only root can give files away");
+        return;
+    }
+    let dir = Dir::new();
+    write(dir.root(), "pkg/a.py", "a = 1\n");
+    dir.commit("one");
+    for path in [".", ".git"] {
+        std::os::unix::fs::chown(dir.path(path), Some(NOBODY), Some(NOBODY)).expect("given away");
+    }
+    let done = dir.pycgate(&["check"]).run();
+    assert_eq!(done.status, 2, "{}{}", done.stdout, done.stderr);
+    assert!(done.stderr.contains("safe.directory"), "{}", done.stderr);
+    let root = dir.root().to_str().expect("UTF-8");
+    let trusted = |command: TestCommand| {
+        command
+            .env("GIT_CONFIG_COUNT", "1")
+            .env("GIT_CONFIG_KEY_0", "safe.directory")
+            .env("GIT_CONFIG_VALUE_0", root)
+    };
+    trusted(dir.pycgate(&["check"])).expect(0);
+    trusted(dir.pycgate(&["gate", "true"])).expect(0);
+    dir.git(&["config", "--global", "safe.directory", root]);
+    dir.pycgate(&["check"]).expect(0);
 }
