@@ -100,7 +100,7 @@ fn gate(lab: &Lab, root: &Path, modules: usize) -> Result<Row> {
 fn check(lab: &Lab, root: &Path, modules: usize) -> Result<Row> {
     let mut contenders = vec![ours(lab, "pycgate check", &["check"])];
     let mut notes = Vec::new();
-    match venv(lab, "pyclean", &["pyclean==3.2.0"]) {
+    match venv(lab, "pyclean", &["pyclean==3.7.0"]) {
         Ok(bin) => {
             let pyclean = bin.join("pyclean").display().to_string();
             contenders.push(Contender::new(

@@ -19,6 +19,7 @@ mod install;
 mod interpreters;
 mod losses;
 mod main_job;
+mod packaging;
 mod places;
 mod property;
 mod prove;
