@@ -21,35 +21,38 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  pycgate gate -- pytest -q        run the tests, certain that they run what is on disk
-  pycgate check                    what could lie, and why; changes nothing
-  pycgate install                  purge by itself on every git event
-  pycgate purge app/models.py      after an edit, for one file
-  pycgate explain app/models.py    each entry of a source with its times and verdict
+  pycgate gate -- pytest -q      run the tests, certain of what they run
+  pycgate check                  what could lie, and why; changes nothing
+  pycgate install                purge by itself on every git event
+  pycgate purge app/models.py    after an edit, for one file
+  pycgate explain app/models.py  its entries, their times and verdicts
 
-Exit statuses of `gate`: the sweep's own; 125 where the verdict is INCONCLUSIVE, 126 and 127 where
-the command is not executable or not found. `check`: 1 where something is racy, stale or a ghost.";
+`gate` exits with the sweep's status; 125 if the verdict is INCONCLUSIVE.
+`check` exits with 1 if something is racy, stale or a ghost.";
 
 const GATE_EXAMPLES: &str = "\
 Examples:
   pycgate gate -- pytest -q
   pycgate gate --base origin/main --report gate.json -- tox
-  pycgate gate && make test        without a command: purge, then exit 0 if ready
+  pycgate gate && make test      without a command: purge, exit 0 if ready
   git bisect run pycgate gate -- pytest -x tests/test_one.py
 
-Verdicts: PASS (exit 0); BLOCK (the command's own status); INCONCLUSIVE (125): something racy or
-stale could not be purged, or a source changed during the sweep.";
+Verdicts: PASS (exit 0); BLOCK (the command's own status); INCONCLUSIVE (125):
+something racy or stale could not be purged, or a source changed during the
+sweep. 126: the command is not executable; 127: it is not found.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
-  pycgate check                    the whole work tree; exit 1 if something can lie
-  pycgate check --prove            ask the interpreters about racy entries
-  pycgate check --format github    annotations for GitHub Actions";
+  pycgate check                  the whole work tree
+  pycgate check --prove          ask the interpreters about racy entries
+  pycgate check --format github  annotations for GitHub Actions
+
+Exit status: 0 nothing found, 1 something racy, stale or a ghost, 2 error.";
 
 const PURGE_EXAMPLES: &str = "\
 Examples:
   pycgate purge app/models.py
-  git diff --name-only -z HEAD~1 | pycgate purge --pathspec-from-file=- --pathspec-file-nul";
+  git diff --name-only HEAD~1 | pycgate purge --pathspec-from-file=-";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -58,9 +61,9 @@ Examples:
 
 const INSTALL_EXAMPLES: &str = "\
 Examples:
-  pycgate install                  every event, in this repository's hooks
+  pycgate install                every event, in this repository's hooks
   pycgate install --events post-checkout,post-merge
-  pycgate install --dry-run        say what would be written";
+  pycgate install --dry-run      say what would be written";
 
 /// Options that every command takes.
 #[derive(Args, Clone, Debug, Default)]

@@ -1,5 +1,28 @@
 //! Keeps Python from running bytecode that no longer says what the source on disk says.
 //!
+//! CPython takes a cached entry when the second of its source's mtime and the source's size are as
+//! recorded, so that a rewrite of the same size within one second leaves the old bytecode valid. The
+//! rule that finds such entries is git's for its index (racy-git), applied to bytecode: an entry
+//! that its interpreter accepts is *settled* if it was written later than its source was last
+//! touched (by ctime, which nothing sets back) by more than compiling can have taken, and *racy*
+//! otherwise.
+//!
+//! ```
+//! use pycgate::bytecode::{EntryFacts, SourceFacts, parse_in_pycache, settled_by_times};
+//! use pycgate::fsys::{Stat, Time};
+//!
+//! let at = |sec| Time { sec, nsec: 1 };
+//! let stat = |sec| Stat { size: 900, mtime: at(sec), ctime: at(sec), ..Stat::default() };
+//! let source = SourceFacts { stat: stat(1_700_000_000), links_touched: None };
+//! let entry = |sec| EntryFacts { lstat: stat(sec), stat: None };
+//!
+//! let name = parse_in_pycache(b"models.cpython-313.pyc").expect("a cache entry");
+//! assert!(name.belongs_to(b"models.py"));
+//! // One second is within the margin of a compile, three are not.
+//! assert!(!settled_by_times(&name, &entry(1_700_000_001), &source));
+//! assert!(settled_by_times(&name, &entry(1_700_000_003), &source));
+//! ```
+//!
 //! The rooms, each with one concern; a room uses only the rooms below it:
 //!
 //! - [`cmd`]: one file a command: ask, judge, act, report

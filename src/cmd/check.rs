@@ -95,7 +95,10 @@ impl Check {
             lines.push('\n');
         }
         for ghost in &scan.ghosts {
-            lines.push_str(&text::ghost(ghost));
+            lines.push_str(&match format {
+                Format::Github => text::ghost_annotation(ghost),
+                _ => text::ghost(ghost),
+            });
             lines.push('\n');
         }
         if !global.quiet && format != Format::Github {

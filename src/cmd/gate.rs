@@ -323,6 +323,7 @@ impl Gate {
                     scan,
                     terminal,
                     global.all_entries || global.verbose,
+                    self.dry_run,
                 ));
             }
         }

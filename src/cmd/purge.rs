@@ -129,7 +129,7 @@ impl Purge {
                 let terminal = Terminal::stdout(global.color);
                 output(&format!(
                     "{}{}\n",
-                    text::table(scan, terminal, global.verbose),
+                    text::table(scan, terminal, global.verbose, self.dry_run),
                     text::summary(scan, self.dry_run)
                 ))?;
             }

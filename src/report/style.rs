@@ -16,6 +16,8 @@ pub struct Terminal {
     pub width: usize,
     /// Whether it is one.
     pub is_terminal: bool,
+    /// Whether it shows hyperlinks.
+    pub links: bool,
 }
 
 impl Terminal {
@@ -68,7 +70,27 @@ impl Terminal {
             color,
             width,
             is_terminal,
+            links: is_terminal && supports_hyperlinks::supports_hyperlinks(),
         }
+    }
+
+    /// Text that leads to a file, where the terminal shows such links (OSC 8).
+    pub fn link(self, file: &std::path::Path, text: &str) -> String {
+        use std::os::unix::ffi::OsStrExt;
+        if !self.links {
+            return text.to_owned();
+        }
+        let address: String = file
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .map(|&byte| match byte {
+                b'/' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+                byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+                byte => format!("%{byte:02X}"),
+            })
+            .collect();
+        format!("\u{1b}]8;;file://{address}\u{1b}\\{text}\u{1b}]8;;\u{1b}\\")
     }
 
     /// Text in a style.

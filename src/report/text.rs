@@ -10,11 +10,8 @@ use crate::scan::{Action, Entry, Scan};
 /// One finding: `PATH OF THE ENTRY: state: reason`.
 pub fn finding(scan: &Scan, entry: &Entry, terminal: Terminal) -> String {
     let state = terminal.paint(terminal.state(entry.state), entry.state.word());
-    format!(
-        "{}: {state}: {}",
-        printable(&path_of(scan, entry)),
-        entry.reason
-    )
+    let path = terminal.link(&scan.absolute(entry), &printable(&path_of(scan, entry)));
+    format!("{path}: {state}: {}", entry.reason)
 }
 
 /// A ghost as a finding.
@@ -22,6 +19,14 @@ pub fn ghost(path: &[u8]) -> String {
     format!(
         "{}: ghost: a directory with nothing but caches of sources that are gone",
         printable(path)
+    )
+}
+
+/// A ghost as an annotation of GitHub Actions.
+pub fn ghost_annotation(path: &[u8]) -> String {
+    format!(
+        "::warning title=pycgate::{}",
+        ghost(path).replace('%', "%25")
     )
 }
 
@@ -56,7 +61,7 @@ pub fn annotation(scan: &Scan, entry: &Entry) -> String {
 }
 
 /// What was purged and why, as a table that fits the terminal; with `all`, every entry.
-pub fn table(scan: &Scan, terminal: Terminal, all: bool) -> String {
+pub fn table(scan: &Scan, terminal: Terminal, all: bool, dry_run: bool) -> String {
     let rows: Vec<&Entry> = scan
         .entries
         .iter()
@@ -102,11 +107,12 @@ pub fn table(scan: &Scan, terminal: Terminal, all: bool) -> String {
         };
         let _ = writeln!(text, "{}", line.trim_end());
     }
+    let removed = if dry_run { "would remove" } else { "removed" };
     for ghost in &scan.ghosts {
         let _ = writeln!(
             text,
             "  {:<widest$}  {:<8}  {}/",
-            "removed",
+            removed,
             "ghost",
             printable(ghost)
         );

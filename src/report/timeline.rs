@@ -237,6 +237,7 @@ mod tests {
             color: false,
             width: 80,
             is_terminal: false,
+            links: false,
         };
         let mut text = String::new();
         let timeline = Timeline {

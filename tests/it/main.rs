@@ -26,4 +26,5 @@ mod prove;
 mod reach;
 mod report;
 mod selfcheck;
+mod snapshots;
 mod staleness;
