@@ -30,6 +30,14 @@ struct Finding {
     text: String,
 }
 
+/// What of the roots outside the work tree a verbose gate says: no interpreter is started for it.
+pub(super) fn roots_outside(root: &std::path::Path) -> Vec<String> {
+    roots::look(root, &[])
+        .into_iter()
+        .map(|finding| finding.text)
+        .collect()
+}
+
 impl Finding {
     fn fine(topic: &'static str, text: impl Into<String>) -> Self {
         Self {

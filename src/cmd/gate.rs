@@ -80,6 +80,11 @@ impl Run for Gate {
                 session.root.display()
             ));
         }
+        if global.verbose {
+            for root in super::doctor::roots_outside(&session.root) {
+                message(&format!("pycgate: {root}"));
+            }
+        }
         let base = self.base(&session)?;
         let mut scan = {
             let progress = Progress::new(terminal, global.quiet);

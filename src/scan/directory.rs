@@ -274,7 +274,7 @@ impl Evidence for Look<'_> {
         if let Ok(resolved) = resolve(&reached) {
             paths.push(resolved.path.as_os_str().as_bytes().to_vec());
         }
-        paths.extend(super::walk::other_way(self.place.root).map(|root| {
+        paths.extend(other_way(self.place.root).map(|root| {
             let other = root.join(self.place.path.to_path_lossy());
             other
                 .join(std::ffi::OsStr::from_bytes(self.source))
@@ -433,4 +433,14 @@ pub fn entries_beside<'n>(
 /// Whether a file is machine code that numba built.
 pub fn is_companion(entry: &Entry) -> bool {
     entry.kind == Kind::Companion
+}
+
+/// The root as the caller's shell names it, where that leads there by a symlink: tools write that
+/// path into what they compile.
+pub fn other_way(root: &Path) -> Option<PathBuf> {
+    let shell = PathBuf::from(std::env::var_os("PWD")?);
+    shell
+        .ancestors()
+        .find(|path| *path != root && path.canonicalize().is_ok_and(|real| real == root))
+        .map(Path::to_path_buf)
 }

@@ -6,6 +6,7 @@
 
 mod directory;
 mod exclude;
+mod found;
 mod ghosts;
 mod named;
 mod prefix;
@@ -231,9 +232,9 @@ impl Scan {
 /// [`Trouble`].
 pub fn whole(options: &Options<'_>) -> Result<Scan> {
     let mut found = walk::trees(options)?;
-    let payload = walk::payload(options, std::mem::take(&mut found.candidates))?;
+    let payload = found::payload(options, std::mem::take(&mut found.candidates))?;
     prefix::walk(options, &payload, &mut found)?;
-    Ok(walk::conclude(options, found, payload))
+    Ok(found::conclude(options, found, payload))
 }
 
 /// The payload alone: the same walk without looking at entries.
@@ -242,5 +243,5 @@ pub fn whole(options: &Options<'_>) -> Result<Scan> {
 /// As [`whole`].
 pub fn payload(options: &Options<'_>) -> Result<Payload> {
     let mut found = walk::sources_only(options)?;
-    walk::payload(options, std::mem::take(&mut found.candidates))
+    found::payload(options, std::mem::take(&mut found.candidates))
 }

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use bstr::{BStr, BString, ByteSlice};
 
+use super::directory::other_way;
 use super::directory::{
     Cache, Names, Place, entries_beside, entries_in, is_companion, join, judge_entry,
 };
+use super::found::{Found, finish};
 use super::realm::Owner;
-use super::walk::{Found, finish, other_way};
 use super::{Entry, Options, Scan, Tree, TreeKind};
 use crate::bytecode::{EntryName, Listing, State};
 use crate::fsys::{Dir, DirBuffer, FileType};

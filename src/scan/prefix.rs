@@ -10,8 +10,8 @@ use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::directory::{Cache, Names, Place, entries_in, is_companion, join, judge_entry};
+use super::found::Found;
 use super::realm::Owner;
-use super::walk::Found;
 use super::{Options, Tree, TreeKind};
 use crate::bytecode::State;
 use crate::fsys::{Dir, DirBuffer, FileType, Resolved, Time, resolve};

@@ -1,69 +1,23 @@
 //! The walk: one queue of directories, worked off by as many threads as there are cores.
 
 use std::collections::HashSet;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 
-use super::directory::{
-    Cache, Names, Place, entries_beside, entries_in, is_companion, join, judge_entry,
-};
-use super::ghosts::{Hollow, ghosts};
+use super::directory::{Cache, Names, Place, entries_beside, entries_in, join, judge_entry};
+use super::found::Found;
+use super::ghosts::Hollow;
 use super::realm::{Compare, Owner, Realm, Realms};
-use super::{Counts, Entry, Options, Scan, Tree, TreeKind, Trouble};
-use crate::bytecode::{EntryName, Kind, Listing, Reason, State};
-use crate::fsys::{Dir, DirBuffer, FileType, Time};
-use crate::worktree::payload::{Candidate, Payload};
+use super::{Options, Tree, TreeKind};
+use crate::bytecode::{EntryName, Kind, Listing, State};
+use crate::fsys::{Dir, DirBuffer, FileType};
 
 /// So many directories must wait before threads are worth their start.
 const WORTH_THREADS: usize = 24;
-
-/// What a scan has gathered so far.
-#[derive(Default)]
-pub struct Found {
-    pub entries: Vec<Entry>,
-    pub hollow: Vec<Hollow>,
-    pub troubles: Vec<Trouble>,
-    pub counts: Counts,
-    pub candidates: Vec<Candidate>,
-    /// The latest ctime of a source.
-    pub newest: Time,
-    pub trees: Vec<Tree>,
-    pub realms: Realms,
-}
-
-impl Found {
-    fn merge(&mut self, other: Self) {
-        self.entries.extend(other.entries);
-        self.hollow.extend(other.hollow);
-        self.troubles.extend(other.troubles);
-        self.counts.merge(other.counts);
-        self.candidates.extend(other.candidates);
-        self.newest = self.newest.max(other.newest);
-    }
-
-    /// Notes what could not be looked at in a directory.
-    pub fn failed(&mut self, place: &Place<'_>) {
-        for (path, error) in place.failures() {
-            self.trouble(path, "looking at it", error);
-        }
-    }
-
-    /// Notes a failure, unless the thing has merely vanished or become a symlink in the meantime.
-    pub fn trouble(&mut self, path: PathBuf, doing: &'static str, error: io::Error) {
-        let raced = [rustix::io::Errno::LOOP, rustix::io::Errno::NOTDIR]
-            .map(rustix::io::Errno::raw_os_error);
-        if error.kind() != io::ErrorKind::NotFound
-            && !raced.contains(&error.raw_os_error().unwrap_or(0))
-        {
-            self.troubles.push(Trouble { path, doing, error });
-        }
-    }
-}
 
 /// Where in a virtual environment a directory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -581,108 +535,4 @@ fn descend(venv: Venv, root_of_venv: bool, name: &[u8]) -> Option<Venv> {
 fn file_name(path: &BString) -> &[u8] {
     path.rfind_byte(b'/')
         .map_or(path.as_slice(), |slash| &path[slash + 1..])
-}
-
-/// Turns the candidates into the payload.
-pub fn payload(options: &Options<'_>, candidates: Vec<Candidate>) -> Result<Payload> {
-    match options.payload {
-        None => Ok(Payload::default()),
-        Some(base) => base.finish(options.root, options.repo, candidates, &|path| {
-            options.exclude.path(path) || in_venv(options.root, path)
-        }),
-    }
-}
-
-fn in_venv(root: &Path, path: &BStr) -> bool {
-    path.find_iter("/").any(|slash| {
-        let directory = root.join(path[..slash].to_path_lossy());
-        directory.join("pyvenv.cfg").symlink_metadata().is_ok()
-            && !path[slash + 1..].starts_with(b"src/")
-    })
-}
-
-/// Says which entries are due, once the payload is known.
-pub fn conclude(options: &Options<'_>, mut found: Found, payload: Payload) -> Scan {
-    let ghosts = ghosts(std::mem::take(&mut found.hollow));
-    let haunted: HashSet<&BString> = ghosts.iter().collect();
-    for entry in &mut found.entries {
-        entry.payload = entry
-            .source
-            .as_ref()
-            .is_some_and(|source| payload.sources.contains_key(source));
-        if options.numba_all
-            && is_companion(entry)
-            && entry.state == State::Settled
-            && entry.written <= found.newest
-        {
-            found.counts.settled -= 1;
-            found.counts.racy += 1;
-            entry.state = State::Racy;
-            entry.reason = Reason::OtherSourceNewer;
-        }
-        let in_ghost = || {
-            let (directory, _) = entry.split();
-            let owner = directory.strip_suffix(b"/__pycache__").unwrap_or(b"");
-            entry.tree == 0 && haunted.contains(&BString::from(owner))
-        };
-        entry.due = entry.payload
-            || entry.state >= State::Racy
-            || entry.state == State::Orphan && in_ghost();
-    }
-    finish(options, found, ghosts, payload)
-}
-
-/// What every way into the scan ends with: companions go with the entries of their source, and what
-/// git tracks is left alone.
-pub fn finish(
-    options: &Options<'_>,
-    mut found: Found,
-    ghosts: Vec<BString>,
-    payload: Payload,
-) -> Scan {
-    let changed: HashSet<BString> = found
-        .entries
-        .iter()
-        .filter(|entry| entry.due)
-        .filter_map(|entry| entry.source.clone())
-        .collect();
-    for entry in found.entries.iter_mut().filter(|entry| is_companion(entry)) {
-        entry.due |= entry
-            .source
-            .as_ref()
-            .is_some_and(|source| changed.contains(source));
-    }
-    if !options.keep_all {
-        found
-            .entries
-            .retain(|entry| entry.due || !matches!(entry.state, State::Settled | State::Rejected));
-    }
-    found.realms.mark(options, &found.trees, &mut found.entries);
-    for entry in &mut found.entries {
-        entry.due &= entry.untouchable.is_none();
-    }
-    found
-        .entries
-        .sort_by(|one, other| (one.tree, &one.path).cmp(&(other.tree, &other.path)));
-    found
-        .troubles
-        .sort_by(|one, other| one.path.cmp(&other.path));
-    Scan {
-        entries: found.entries,
-        ghosts,
-        troubles: found.troubles,
-        counts: found.counts,
-        payload,
-        trees: found.trees,
-    }
-}
-
-/// The root as the caller's shell names it, where that leads there by a symlink: tools write that
-/// path into what they compile.
-pub fn other_way(root: &Path) -> Option<PathBuf> {
-    let shell = PathBuf::from(std::env::var_os("PWD")?);
-    shell
-        .ancestors()
-        .find(|path| *path != root && path.canonicalize().is_ok_and(|real| real == root))
-        .map(Path::to_path_buf)
 }

@@ -114,7 +114,7 @@ fn examples_of_the_help_parse() {
         let short = dir.pycgate(&[command, "-h"]).ok();
         assert!(short.lines().count() < help.lines().count(), "{command}");
         for line in help.lines().filter(|line| line.starts_with("  pycgate ")) {
-            let line = line.trim().split("   ").next().expect("a command");
+            let line = line.trim().split("  ").next().expect("a command");
             if line.contains("pytest")
                 || line.contains("tox")
                 || line.contains("&&")
