@@ -506,3 +506,46 @@ fn outside_git_the_directory_is_judged_and_it_is_said() {
     );
     assert!(!Path::new(&dir.path(dir.entry(interpreter::main(), "mod.py"))).exists());
 }
+
+#[test]
+fn control_c_reaches_the_child_once() {
+    let dir = Dir::new();
+    dir.write(
+        "count.py",
+        "import signal, sys, time\n\
+         seen = []\n\
+         signal.signal(signal.SIGINT, lambda *_: seen.append(1))\n\
+         print('ready', flush=True)\n\
+         end = time.time() + 60\n\
+         while not seen and time.time() < end: time.sleep(0.01)\n\
+         time.sleep(0.7)\n\
+         print('got %d' % len(seen), flush=True)\n\
+         sys.exit(7)\n",
+    );
+    dir.write(
+        "terminal.py",
+        "import os, pty, sys\n\
+         pid, terminal = pty.fork()\n\
+         if pid == 0: os.execv(sys.argv[1], sys.argv[1:])\n\
+         said = b''\n\
+         sent = False\n\
+         while True:\n\
+         \x20   try: part = os.read(terminal, 1024)\n\
+         \x20   except OSError: break\n\
+         \x20   if not part: break\n\
+         \x20   said += part\n\
+         \x20   if b'ready' in said and not sent: sent = bool(os.write(terminal, b'\\x03'))\n\
+         _, status = os.waitpid(pid, 0)\n\
+         sys.stdout.write(said.decode())\n\
+         sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 99)\n",
+    );
+    let python = &interpreter::main().path;
+    let gate = words(
+        dir.pycgate(&["gate", "--only", "nothing.py", "--"])
+            .arg(python)
+            .arg("count.py"),
+    );
+    let terminal = dir.command(python).arg("terminal.py").args(gate);
+    let done = terminal.expect(7);
+    assert!(done.stdout.contains("got 1"), "{}", done.stdout);
+}
