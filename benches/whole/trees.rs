@@ -45,6 +45,8 @@ pub fn warm(lab: &Lab, modules: usize) -> Result<PathBuf> {
     )?;
     run(&root, &["git", "add", "."])?;
     run(&root, &["git", "commit", "-q", "-m", "modules"])?;
+    // As a clone has it: packed.
+    run(&root, &["git", "gc", "-q"])?;
     run(&root, &["git", "status"])?;
     fs::write(root.join(".made"), "")?;
     assert_warm(lab, &root)?;

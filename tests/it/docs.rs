@@ -5,12 +5,14 @@ use std::path::Path;
 use crate::harness::{Dir, interpreter};
 
 const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 11] = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "SECURITY.md",
     "docs/architecture.md",
+    "docs/benchmarks.md",
+    "docs/comparison.md",
     "docs/configuration.md",
     "docs/how-it-decides.md",
     "docs/recipes.md",
