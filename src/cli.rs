@@ -52,7 +52,8 @@ Exit status: 0 nothing found, 1 something racy, stale or a ghost, 2 error.";
 const PURGE_EXAMPLES: &str = "\
 Examples:
   pycgate purge app/models.py
-  git diff --name-only HEAD~1 | pycgate purge --pathspec-from-file=-";
+  git diff --name-only -z HEAD~1 |
+    pycgate purge --pathspec-from-file=- --pathspec-file-nul";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:

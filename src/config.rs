@@ -84,7 +84,7 @@ impl Config {
     /// file the user names) names something outside the work tree. The message has file and line.
     pub fn load(root: &Path, named: Option<&Path>) -> Result<Self> {
         if let Some(path) = named {
-            let text = std::fs::read_to_string(path)
+            let text = read(path)
                 .with_context(|| format!("cannot read the configuration {}", path.display()))?;
             let mut config = Self::parse(path, &text)?;
             let beside = path.parent().unwrap_or(Path::new(""));
@@ -95,7 +95,7 @@ impl Config {
         }
         for name in ["pycgate.toml", "pyproject.toml"] {
             let path = root.join(name);
-            let text = match std::fs::read_to_string(&path) {
+            let text = match read(&path) {
                 Ok(text) => text,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
@@ -168,6 +168,36 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// Largest configuration file that is read, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// Reads a configuration file. A repository can have a link to a device or a FIFO in its place,
+/// which would never end: only regular files are read, and `/dev/null`, which is empty.
+fn read(path: &Path) -> io::Result<String> {
+    use std::io::Read;
+    let data = std::fs::metadata(path)?;
+    if !data.is_file() {
+        if path == Path::new("/dev/null") {
+            return Ok(String::new());
+        }
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is no regular file",
+        ));
+    }
+    if data.len() > LARGEST {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "it is larger than 1 MiB",
+        ));
+    }
+    let mut text = String::new();
+    std::fs::File::open(path)?
+        .take(LARGEST)
+        .read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// `: did you mean `x`?` for the nearest of the names, or the names that there are.

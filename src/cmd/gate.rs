@@ -80,6 +80,22 @@ impl Run for Gate {
                 session.root.display()
             ));
         }
+        let here = session
+            .directory
+            .canonicalize()
+            .unwrap_or_else(|_| session.directory.clone());
+        if !here.starts_with(&session.root)
+            && !session.also.iter().any(|also| here.starts_with(also))
+        {
+            bail!(
+                "{} lies outside the work tree {}, and what a command would import here is not judged; \
+                 run it with -C {} or add --also {}",
+                here.display(),
+                session.root.display(),
+                session.root.display(),
+                here.display()
+            );
+        }
         if global.verbose {
             for root in super::doctor::roots_outside(&session.root) {
                 message(&format!("pycgate: {root}"));
@@ -106,7 +122,8 @@ impl Run for Gate {
             .unwrap_or_default();
         let reasons = self.reasons(&scan, isolation);
         let outcome = self.outcome(global, &session, &scan, isolation, reasons)?;
-        self.tell(global, terminal, &scan, &outcome)?;
+        let excluded = [session.config.exclude.as_slice(), &global.exclude].concat();
+        self.tell(global, terminal, &scan, &outcome, &excluded)?;
         let mut report = Report::new("gate", &scan, true);
         report.verdict = (!self.dry_run).then(|| outcome.verdict.word());
         report.reasons.clone_from(&outcome.reasons);
@@ -294,7 +311,7 @@ impl Gate {
             String::new()
         };
         let reason = format!(
-            "the command {} could not be started: {error}{hint}",
+            "the command `{}` could not be started: {error}{hint}",
             printable(word.as_encoded_bytes())
         );
         Outcome {
@@ -312,6 +329,7 @@ impl Gate {
         terminal: Terminal,
         scan: &Scan,
         outcome: &Outcome,
+        excluded: &[String],
     ) -> Result<()> {
         let with_command = !self.command.is_empty();
         let mut lines = String::new();
@@ -334,6 +352,9 @@ impl Gate {
         }
         for reason in &outcome.reasons {
             message(&format!("pycgate: {reason}"));
+        }
+        if with_command && outcome.sweep.is_none() && !global.quiet {
+            message("pycgate: the command was not run");
         }
         let style = match outcome.verdict {
             Verdict::Pass => AnsiColor::Green.on_default().bold(),
@@ -358,8 +379,12 @@ impl Gate {
                     sweep.took.as_secs_f64()
                 )
             });
+            let left_out = match excluded {
+                [] => String::new(),
+                globs => format!("; left out: {}", printable(globs.join(", ").as_bytes())),
+            };
             lines.push_str(&format!(
-                "pycgate: {}: {}{sweep}\n",
+                "pycgate: {}: {}{left_out}{sweep}\n",
                 terminal.paint(style, word),
                 text::summary(scan, self.dry_run)
             ));

@@ -91,7 +91,21 @@ impl Session {
                 path.canonicalize()
                     .with_context(|| format!("cannot find {} (--also)", path.display()))
             })
-            .collect::<Result<_>>()?;
+            .collect::<Result<Vec<PathBuf>>>()?;
+        if let Some(above) = also
+            .iter()
+            .find(|path| root.starts_with(path) && **path != root)
+        {
+            bail!(
+                "--also {}: the work tree lies in it; name a directory beside it",
+                above.display()
+            );
+        }
+        // What lies in the work tree is judged with it.
+        let also = also
+            .into_iter()
+            .filter(|path| !path.starts_with(&root))
+            .collect();
         Ok(Self {
             directory,
             repo,

@@ -25,6 +25,14 @@ impl Destination {
         // A link is kept: what it points to is written.
         let path = path.canonicalize().unwrap_or(path);
         let named = || format!("--report {}", path.display());
+        if path.components().any(|part| part.as_os_str() == ".git")
+            || path.extension().is_some_and(|suffix| suffix == "py")
+        {
+            bail!(
+                "{}: a repository's own files and sources are not overwritten; name another file",
+                named()
+            );
+        }
         match path.metadata() {
             Ok(data) if data.is_dir() => bail!("{}: it is a directory; name a file", named()),
             Ok(data) if !data.is_file() => {

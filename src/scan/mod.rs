@@ -217,6 +217,47 @@ impl Scan {
         self.trees[entry.tree].root.join(entry.path.to_path_lossy())
     }
 
+    /// Adds what is due of the sources that the payload names as deleted: entries that are listed
+    /// become due, `mod.pyc` beside a deleted source is listed.
+    fn add(&mut self, gone: Self) {
+        let trees: Vec<Option<usize>> = gone
+            .trees
+            .iter()
+            .map(|tree| {
+                self.trees
+                    .iter()
+                    .position(|known| known.root == tree.root && known.kind == tree.kind)
+            })
+            .collect();
+        for mut entry in gone.entries.into_iter().filter(|entry| entry.due) {
+            let Some(tree) = trees[entry.tree] else {
+                continue;
+            };
+            entry.tree = tree;
+            entry.payload = true;
+            match self
+                .entries
+                .iter_mut()
+                .find(|known| known.tree == tree && known.path == entry.path)
+            {
+                Some(known) => (known.due, known.payload) = (true, true),
+                None => {
+                    self.counts.add(entry.state);
+                    self.entries.push(entry);
+                }
+            }
+        }
+        for ghost in gone.ghosts {
+            if !self.ghosts.contains(&ghost) {
+                self.ghosts.push(ghost);
+            }
+        }
+        self.ghosts
+            .sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        self.entries
+            .sort_by(|one, other| (one.tree, &one.path).cmp(&(other.tree, &other.path)));
+    }
+
     /// Entries that are racy or stale: what can lie.
     pub fn lying(&self) -> impl Iterator<Item = &Entry> {
         self.entries
@@ -234,7 +275,22 @@ pub fn whole(options: &Options<'_>) -> Result<Scan> {
     let mut found = walk::trees(options)?;
     let payload = found::payload(options, std::mem::take(&mut found.candidates))?;
     prefix::walk(options, &payload, &mut found)?;
-    Ok(found::conclude(options, found, payload))
+    let gone: Vec<Wanted> = payload
+        .sources
+        .iter()
+        .filter(|(_, content)| content.is_none())
+        .map(|(path, _)| Wanted {
+            path: path.clone(),
+            purge: true,
+            gone: true,
+            beside: true,
+        })
+        .collect();
+    let mut scan = found::conclude(options, found, payload);
+    if !gone.is_empty() {
+        scan.add(named::sources(options, &gone)?);
+    }
+    Ok(scan)
 }
 
 /// The payload alone: the same walk without looking at entries.

@@ -693,3 +693,86 @@ fn torture(time: Duration) {
     );
     assert_eq!(manifest(&dir), before);
 }
+
+#[test]
+fn configuration_that_is_no_file_hangs_nobody() {
+    let dir = Dir::new();
+    dir.write("mod.py", "V = 1\n");
+    dir.commit("one");
+    dir.pycgate(&["install"]).ok();
+    for name in ["pycgate.toml", "pyproject.toml"] {
+        for make in ["mkfifo", "ln -s /dev/zero", "ln -s /proc/self/mem", "mkdir"] {
+            dir.command("sh")
+                .args(["-c", &format!("{make} {name}")])
+                .ok();
+            let gate = dir
+                .command("timeout")
+                .args(["30", env!("CARGO_BIN_EXE_pycgate"), "gate"]);
+            let done = gate.expect(125);
+            assert!(done.stderr.contains(name), "{make}: {}", done.stderr);
+            let commit = ["30", "git", "commit", "-q", "--allow-empty", "-m", "x"];
+            dir.command("timeout").args(commit).expect(0);
+            dir.command("rm").args(["-rf", name]).ok();
+        }
+    }
+}
+
+#[test]
+fn a_report_overwrites_no_source_and_nothing_of_git() {
+    let dir = Dir::new();
+    dir.write("mod.py", "V = 1\n");
+    dir.commit("one");
+    for place in ["mod.py", ".git/index", ".git/new", "new.py"] {
+        let done = dir
+            .pycgate(&["gate", "--report", place, "--", "true"])
+            .expect(125);
+        assert!(done.stderr.contains("not overwritten"), "{}", done.stderr);
+    }
+    assert_eq!(dir.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn bytecode_beside_a_source_deleted_in_the_payload_goes() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    dir.write("mod.py", "V = 1\n");
+    dir.write("pkg/__init__.py", "");
+    dir.commit("one");
+    dir.write("lib/meant.py", "V = 1\n");
+    dir.python(
+        python,
+        "import compileall; compileall.compile_dir('.', quiet=1, legacy=True)",
+    );
+    for path in ["mod.py", "pkg/__init__.py", "lib/meant.py"] {
+        fs::remove_file(dir.path(path)).expect("it is there");
+    }
+    assert_eq!(
+        dir.import_value(python, "mod"),
+        "1",
+        "a deleted module is importable"
+    );
+    dir.pycgate(&["gate"]).expect(0);
+    assert!(
+        !dir.exists("mod.pyc") && !dir.exists("pkg"),
+        "{:?}",
+        dir.all_paths()
+    );
+    assert!(
+        dir.exists("lib/meant.pyc"),
+        "git has never known its source"
+    );
+}
+
+#[test]
+fn a_start_outside_the_work_tree_is_refused() {
+    let dir = Dir::new();
+    let other = dir.beside("other");
+    fs::create_dir(&other).expect("a directory");
+    dir.git(&["config", "core.worktree", other.to_str().expect("UTF-8")]);
+    let done = dir.pycgate(&["gate", "--", "true"]).expect(125);
+    assert!(
+        done.stderr.contains("outside the work tree"),
+        "{}",
+        done.stderr
+    );
+}
