@@ -18,7 +18,8 @@ pub use header::{Header, Mismatch, Validation, float_seconds};
 pub use name::{EntryName, Kind, Listing, parse_beside, parse_in_pycache};
 pub use reason::{Reason, Span};
 pub use verdict::{
-    EntryFacts, Evidence, SourceFacts, Timeline, Verdict, judge, settled_by_times, timeline,
+    EntryFacts, Evidence, SourceFacts, Timeline, Verdict, judge, outdates_until, settled_by_times,
+    timeline,
 };
 
 /// The state of a cache entry. Ordered: where an entry has several sources the greatest counts.

@@ -66,7 +66,7 @@ pub enum Reason {
         /// What differs first.
         what: String,
     },
-    /// A source of the work tree is newer than this index of machine code.
+    /// Another source of the work tree may have changed after what this machine code holds of it.
     OtherSourceNewer,
     /// Left as it was, with a reason of its own.
     Unproved {
@@ -123,7 +123,7 @@ impl fmt::Display for Reason {
                 )
             }
             Self::OtherSourceNewer => {
-                f.write_str("a source of the work tree is newer than this machine code")
+                f.write_str("it may hold code of another module as it was before")
             }
             Self::Unproved { why, otherwise } => write!(f, "{otherwise}; not proved: {why}"),
         }

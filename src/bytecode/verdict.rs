@@ -115,25 +115,38 @@ pub fn timeline(name: &EntryName<'_>, entry: &EntryFacts, source: &SourceFacts) 
     let written = entry
         .stat
         .map_or(own, |stat| own.min(stat.mtime).min(stat.ctime));
-    let touched = source
-        .links_touched
-        .map_or(source.stat.ctime, |links| links.max(source.stat.ctime));
     Timeline {
         written,
-        touched,
+        touched: touched(source),
         margin: margin(name, entry, source),
     }
+}
+
+fn touched(source: &SourceFacts) -> Time {
+    source
+        .links_touched
+        .map_or(source.stat.ctime, |links| links.max(source.stat.ctime))
+}
+
+/// When machine code that other content of this source went into can have been written at the
+/// latest, in ns since 1970. Compiling to machine code takes seconds: it gets the margin of tools.
+pub fn outdates_until(source: &SourceFacts) -> i128 {
+    let coarse = i128::from(whole_seconds(&source.stat));
+    touched(source).as_nanos() + tool_margin(source) + 2 * SECOND * coarse
+}
+
+fn tool_margin(source: &SourceFacts) -> i128 {
+    10 * SECOND + i128::from(source.stat.size) * SECOND / 1024
 }
 
 /// How long compiling can have taken, in ns. Plain compiling was never seen below 100 KiB/s, a test
 /// runner's rewriting under coverage and PyPy at 2 KiB/s. File systems that keep whole seconds and
 /// clocks of other devices are each given 2 s more.
 fn margin(name: &EntryName<'_>, entry: &EntryFacts, source: &SourceFacts) -> i128 {
-    let size = i128::from(source.stat.size);
     let compile = if name.by_tool() {
-        10 * SECOND + size * SECOND / 1024
+        tool_margin(source)
     } else {
-        2 * SECOND + size * SECOND / (16 * 1024)
+        2 * SECOND + i128::from(source.stat.size) * SECOND / (16 * 1024)
     };
     let written = entry.stat.unwrap_or(entry.lstat);
     let coarse =

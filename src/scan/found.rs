@@ -12,7 +12,6 @@ use super::ghosts::{Hollow, ghosts};
 use super::realm::Realms;
 use super::{Counts, Entry, Options, Scan, Tree, Trouble};
 use crate::bytecode::{Reason, State};
-use crate::fsys::Time;
 use crate::worktree::payload::{Candidate, Payload};
 
 /// What a scan has gathered so far.
@@ -23,8 +22,9 @@ pub struct Found {
     pub troubles: Vec<Trouble>,
     pub counts: Counts,
     pub candidates: Vec<Candidate>,
-    /// The latest ctime of a source.
-    pub newest: Time,
+    /// What of machine code is not written later than this may hold other content of some source,
+    /// in ns since 1970.
+    pub outdated: i128,
     pub trees: Vec<Tree>,
     pub realms: Realms,
 }
@@ -36,7 +36,7 @@ impl Found {
         self.troubles.extend(other.troubles);
         self.counts.merge(other.counts);
         self.candidates.extend(other.candidates);
-        self.newest = self.newest.max(other.newest);
+        self.outdated = self.outdated.max(other.outdated);
     }
 
     /// Notes what could not be looked at in a directory.
@@ -80,6 +80,11 @@ fn in_venv(root: &Path, path: &BStr) -> bool {
 pub fn conclude(options: &Options<'_>, mut found: Found, payload: Payload) -> Scan {
     let ghosts = ghosts(std::mem::take(&mut found.hollow));
     let haunted: HashSet<&BString> = ghosts.iter().collect();
+    // A run that loads stale bytecode of one module can write machine code of another at any time.
+    let misled = found
+        .entries
+        .iter()
+        .any(|entry| entry.state >= State::Racy && !is_companion(entry));
     for entry in &mut found.entries {
         entry.payload = entry
             .source
@@ -88,7 +93,7 @@ pub fn conclude(options: &Options<'_>, mut found: Found, payload: Payload) -> Sc
         if options.numba_all
             && is_companion(entry)
             && entry.state == State::Settled
-            && entry.written <= found.newest
+            && (misled || entry.written.as_nanos() <= found.outdated)
         {
             found.counts.settled -= 1;
             found.counts.racy += 1;

@@ -13,7 +13,7 @@ use super::found::Found;
 use super::ghosts::Hollow;
 use super::realm::{Compare, Owner, Realm, Realms};
 use super::{Options, Tree, TreeKind};
-use crate::bytecode::{EntryName, Kind, Listing, State};
+use crate::bytecode::{EntryName, Kind, Listing, State, outdates_until};
 use crate::fsys::{Dir, DirBuffer, FileType};
 
 /// So many directories must wait before threads are worth their start.
@@ -374,10 +374,7 @@ impl<'a> Walk<'_, 'a> {
                 .filter(|(name, _)| name.ends_with(b".py"))
             {
                 if let Some(facts) = place.facts(name) {
-                    found.newest = found
-                        .newest
-                        .max(facts.stat.ctime)
-                        .max(facts.links_touched.unwrap_or_default());
+                    found.outdated = found.outdated.max(outdates_until(&facts));
                 }
             }
         }
