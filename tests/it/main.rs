@@ -19,6 +19,8 @@ mod install;
 mod interpreters;
 mod losses;
 mod main_job;
+mod moved;
+mod numba;
 mod packaging;
 mod places;
 mod property;

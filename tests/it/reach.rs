@@ -1,5 +1,5 @@
 //! How far the gate reaches, and no further: exactly the racy ones of many, ghosts, trees beside
-//! the work tree, and entries that carry more than code.
+//! the work tree.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,6 @@ use filetime::{FileTime, set_file_mtime};
 use serde_json::Value;
 
 use crate::harness::race::{self, Margin};
-use crate::harness::venv::Venv;
 use crate::harness::{Dir, Interpreter, interpreter};
 
 const OLD: &str = "V = 'old'\n";
@@ -154,70 +153,4 @@ fn a_relative_prefix_and_one_that_is_named() {
             .expect(0);
         assert_eq!(import("prefix"), "new", "{variable:?} {options:?}");
     }
-}
-
-/// A stale run writes the old function's machine code under the new source's stamp; from then on
-/// deleting the bytecode does not help.
-#[test]
-fn numba_keeps_machine_code_of_a_stale_run() {
-    let venv = Venv::get("requirements-numba.txt");
-    let function = |value: &str| {
-        format!("from numba import njit\n@njit(cache=True)\ndef f():\n    return {value}\n")
-    };
-    let poisoned = || {
-        let dir = Dir::new();
-        let at = |nanoseconds| FileTime::from_unix_time(THEN, nanoseconds);
-        let write = |value: &str, time| {
-            dir.write("mod.py", function(value));
-            set_file_mtime(dir.path("mod.py"), time).expect("the mtime");
-        };
-        write("1", at(100_000_000));
-        assert_eq!(dir.python(&venv.python, "import mod; print(mod.f())"), "1");
-        write("2", at(500_000_000));
-        dir.commit("as on disk");
-        assert_eq!(dir.python(&venv.python, "import mod; print(mod.f())"), "1");
-        dir
-    };
-    let run = |dir: &Dir| dir.python(&venv.python, "import mod; print(mod.f())");
-    let by_hand = poisoned();
-    for name in by_hand.names("__pycache__") {
-        if name.ends_with(".pyc") {
-            fs::remove_file(by_hand.path("__pycache__").join(name)).expect("the entry");
-        }
-    }
-    assert_eq!(run(&by_hand), "1", "no incident");
-    let dir = poisoned();
-    gate(&dir, &[]);
-    assert_eq!(run(&dir), "2");
-}
-
-/// pytest before 9.2 leaves in its entry the path it was compiled for.
-#[test]
-fn pytest_entries_of_a_folder_that_has_moved() {
-    let pythons = [11, 10, 12, 13, 14];
-    let python = pythons
-        .iter()
-        .find_map(|&minor| interpreter::cpython(3, minor));
-    let venv = Venv::on(
-        python.expect("a CPython 3.10 or later"),
-        "requirements-pytest-7.4.txt",
-    );
-    let dir = Dir::new();
-    let test = "import inspect\n\ndef test_source():\n    assert 'assert' in inspect.getsource(test_source)\n";
-    dir.write("tests/a/test_it.py", test);
-    dir.commit("one");
-    race::wait_out(Margin::Tool, &[dir.path("tests/a/test_it.py")]);
-    let pytest = |place: &str| {
-        let pytest = dir.command(venv.program("pytest"));
-        pytest.args(["-q", "-p", "no:cacheprovider", place]).run()
-    };
-    assert_eq!(pytest("tests/a").status, 0);
-    dir.git(&["mv", "tests/a", "tests/b"]);
-    dir.git(&["commit", "-q", "-m", "moved"]);
-    assert_eq!(pytest("tests/b").status, 1, "no incident");
-    let report = gate(&dir, &[]);
-    assert_eq!(report["entries"][0]["state"], "stale", "{report}");
-    assert_eq!(pytest("tests/b").status, 0);
-    let report = gate(&dir, &[]);
-    assert_ne!(report["entries"][0]["state"], "stale", "{report}");
 }
