@@ -69,6 +69,23 @@ fn cpython_magic(minor: u32) -> Option<u16> {
 /// Magic number of CPython 2.7.
 const MAGIC_27: u16 = 62211;
 
+/// Whether another Python 2 than CPython 2.7 has this magic number and so may read entries beside
+/// their sources: the releases from 1.5 to 2.6 by CPython's own list; above 2.7's number PyPy 2.
+pub(super) fn other_python_2(magic: u16) -> bool {
+    matches!(
+        magic,
+        20_121 | 50_428 | 50_823 | 60_202 | 60_717 | 62_011 | 62_021 | 62_061 | 62_131 | 62_161
+    ) || (MAGIC_27 + 2..MAGIC_27 + 50).contains(&magic)
+}
+
+/// The magic number of an entry beside its source; `None` without the mark that follows it.
+pub(super) fn beside_magic(head: &[u8]) -> Option<u16> {
+    match head {
+        [low, high, b'\r', b'\n', ..] => Some(u16::from_le_bytes([*low, *high])),
+        _ => None,
+    }
+}
+
 /// `cpython-311` is (3, 11): one digit of major version, the rest is the minor one.
 fn version(digits: &[u8]) -> Option<(u32, u32)> {
     let text = std::str::from_utf8(digits).ok()?;
@@ -106,13 +123,13 @@ impl Dialect {
             (true, tag.strip_prefix(b"pypy")?)
         };
         match version(digits)? {
-            (2, 7) => Some(Self::python_2()),
-            (3, minor @ 3..=6) => Some(Self {
+            (2, 7) if !pypy => Some(Self::python_2()),
+            (3, minor @ 3..=6) if !pypy => Some(Self {
                 layout: Layout::MtimeSize,
                 float_mtime: true,
                 masked: false,
                 sip: None,
-                magic: if pypy { None } else { cpython_magic(minor) },
+                magic: cpython_magic(minor),
                 loader: Loader::Import,
             }),
             (3, minor @ 7..) => Some(Self {
@@ -142,11 +159,8 @@ impl Dialect {
         }
     }
 
-    /// Beside its source only Python 2 reads an entry: its magic numbers are those of 1.5 to 2.7,
-    /// all of them above 20,000.
     fn by_magic(head: &[u8]) -> Option<Self> {
-        let magic = u16::from_le_bytes([*head.first()?, *head.get(1)?]);
-        (magic == MAGIC_27).then(Self::python_2)
+        (beside_magic(head)? == MAGIC_27).then(Self::python_2)
     }
 
     /// `pytest-8.3.4`: pytest before 6.2 writes 12 bytes, from 6.2 on 16. 9.2 moved to hashes,

@@ -173,9 +173,21 @@ fn split_tag(body: &[u8]) -> Option<(&[u8], &[u8], Option<&[u8]>, bool)> {
             _ => {}
         }
     }
-    let dot = body.iter().rposition(|&byte| byte == b'.')?;
-    let tag = &body[dot + 1..];
-    (dot > 0 && looks_like_tag(tag)).then_some((&body[..dot], tag, None, false))
+    let (plain, runner) = split_pytest(body);
+    let dot = plain.iter().rposition(|&byte| byte == b'.')?;
+    let tag = &plain[dot + 1..];
+    (dot > 0 && looks_like_tag(tag)).then_some((&plain[..dot], tag, runner, false))
+}
+
+/// Takes `-pytest-8.3.4` off the tag of an interpreter that is not known.
+fn split_pytest(body: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let mark = body
+        .windows(b"-pytest-".len())
+        .rposition(|window| window.eq_ignore_ascii_case(b"-pytest-"));
+    match mark {
+        Some(at) => (&body[..at], Some(&body[at + 1..])),
+        None => (body, None),
+    }
 }
 
 /// Length of a tag of CPython or PyPy at the beginning of `text`.
@@ -384,6 +396,14 @@ mod tests {
         assert_eq!(
             parts("m.graalpy242-311.pyc"),
             expect("m", "graalpy242-311", None, None)
+        );
+        assert_eq!(
+            parts("t.graalpy242-311-pytest-8.3.4.pyc"),
+            expect("t", "graalpy242-311", Some("pytest-8.3.4"), None)
+        );
+        assert_eq!(
+            parts("a.b.pypy-27-PYTEST-4.6.11.pyc"),
+            expect("a.b", "pypy-27", Some("PYTEST-4.6.11"), None)
         );
         assert_eq!(
             parts("toolcpython-311.pyc"),

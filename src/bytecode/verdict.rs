@@ -7,8 +7,10 @@
 
 use std::io;
 
+use bstr::ByteSlice as _;
+
 use super::State;
-use super::dialect::{Dialect, Layout, Loader};
+use super::dialect::{Dialect, Layout, Loader, beside_magic, other_python_2};
 use super::header::{Answer, Header, Mismatch};
 use super::name::{EntryName, Kind};
 use super::reason::Reason;
@@ -53,7 +55,7 @@ pub trait Evidence {
     fn source(&mut self) -> io::Result<Vec<u8>>;
     /// The absolute paths of the source at present: as reached and resolved.
     fn present_paths(&mut self) -> Vec<Vec<u8>>;
-    /// The latest ctime of the directories above the source.
+    /// The latest ctime of the directories above the source, up to that of the file system.
     fn place_touched(&mut self) -> Time;
 }
 
@@ -151,7 +153,7 @@ fn margin(name: &EntryName<'_>, entry: &EntryFacts, source: &SourceFacts) -> i12
     let written = entry.stat.unwrap_or(entry.lstat);
     let coarse =
         whole_seconds(&source.stat) || whole_seconds(&written) || whole_seconds(&entry.lstat);
-    let elsewhere = written.dev != source.stat.dev;
+    let elsewhere = written.dev != source.stat.dev || entry.lstat.dev != source.stat.dev;
     compile + 2 * SECOND * (i128::from(coarse) + i128::from(elsewhere))
 }
 
@@ -194,10 +196,14 @@ pub fn judge(
     };
     let Some(dialect) = Dialect::of(name, &head) else {
         // While the source exists no Python 3 reads an entry beside it.
-        return if name.kind == Kind::Beside {
-            Verdict::new(State::Rejected, Reason::Mismatch(Mismatch::Magic))
-        } else {
-            by_times(&times)
+        return match beside_magic(&head) {
+            None if name.kind == Kind::Beside => {
+                Verdict::new(State::Rejected, Reason::Mismatch(Mismatch::Garbage))
+            }
+            Some(magic) if name.kind == Kind::Beside && !other_python_2(magic) => {
+                Verdict::new(State::Rejected, Reason::Mismatch(Mismatch::Magic))
+            }
+            _ => by_times(&times),
         };
     };
     let Some(header) = Header::decode(&head, dialect.layout) else {
@@ -251,7 +257,7 @@ fn unreadable(what: &'static str, error: &io::Error) -> Verdict {
 }
 
 /// An entry of pytest before 9.2 that was compiled for another path. Its body is read only where a
-/// directory above the source was touched after the entry was written: renaming a directory does
+/// directory above the source was touched after the entry was written: renaming one of them does
 /// that, and nothing else changes the path without touching the source.
 fn moved(name: &EntryName<'_>, times: &Timeline, evidence: &mut dyn Evidence) -> Option<Verdict> {
     if !keeps_its_path(name) || times.written > evidence.place_touched() {
@@ -261,11 +267,37 @@ fn moved(name: &EntryName<'_>, times: &Timeline, evidence: &mut dyn Evidence) ->
         Ok(body) => body,
         Err(error) => return Some(unreadable("entry", &error)),
     };
-    let found = evidence.present_paths().iter().any(|path| {
-        body.windows(path.len().max(1))
-            .any(|window| window == &path[..])
-    });
+    let found = evidence
+        .present_paths()
+        .iter()
+        .any(|path| holds_string(&body, path) || holds_string(&body, &surrogates(path)));
     (!found).then(|| Verdict::new(State::Stale, Reason::OtherPath))
+}
+
+/// Whether a marshalled body holds this string and not one that only ends with it: marshal writes
+/// the length in front, as one byte (short ASCII) or four.
+fn holds_string(body: &[u8], string: &[u8]) -> bool {
+    let Ok(length) = u32::try_from(string.len()) else {
+        return false;
+    };
+    body.find_iter(string).any(|at| {
+        let before = &body[..at];
+        before.ends_with(&length.to_le_bytes())
+            || u8::try_from(length).is_ok_and(|short| before.ends_with(&[short]))
+    })
+}
+
+/// A path as Python 3 marshals it: bytes that are no UTF-8 become lone surrogates (PEP 383), which
+/// marshal writes in three bytes each.
+fn surrogates(path: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
+        text.extend_from_slice(chunk.valid().as_bytes());
+        for &byte in chunk.invalid() {
+            text.extend([0xed, 0xb0 | (byte >> 6), 0x80 | (byte & 0x3f)]);
+        }
+    }
+    text
 }
 
 fn keeps_its_path(name: &EntryName<'_>) -> bool {
@@ -494,7 +526,7 @@ mod tests {
     fn a_moved_runner_entry_is_stale() {
         let name = "t.cpython-311-pytest-7.4.4.pyc";
         let mut bytes = stamp(3495, 0, TOUCHED as u32, 4);
-        bytes.extend(b"...../old/tests/t.py....");
+        bytes.extend(b"...\xfa\x0f/old/tests/t.py....");
         let mut desk = Desk {
             entry: bytes,
             path: b"/new/tests/t.py".to_vec(),
@@ -518,11 +550,168 @@ mod tests {
             state(name, &late, &source(4), &mut desk, false),
             State::Settled
         );
+        desk.path = b"/tests/t.py".to_vec();
+        assert_eq!(
+            state(name, &late, &source(4), &mut desk, false),
+            State::Stale,
+            "a path that only ends with the present one"
+        );
         let newer = "t.cpython-311-pytest-9.2.0.pyc";
         desk.path = b"/new/tests/t.py".to_vec();
         assert_eq!(
             state(newer, &late, &source(4), &mut desk, false),
             State::Settled
         );
+    }
+
+    /// Paths as `marshal.dumps` of CPython 3.11 and 2.7 writes them.
+    #[test]
+    fn marshalled_paths_are_found() {
+        // marshal.dumps(os.fsdecode(b'/a/\xff/\xc3\xa9.py'))
+        let odd = b"u\x0c\x00\x00\x00/a/\xed\xb3\xbf/\xc3\xa9.py";
+        let path = b"/a/\xff/\xc3\xa9.py";
+        assert!(holds_string(odd, &surrogates(path)));
+        assert!(!holds_string(odd, path));
+        // marshal.dumps('/a/m.py') of 3.11, then of 2.7.
+        assert!(holds_string(b"\xfa\x07/a/m.py", b"/a/m.py"));
+        assert!(holds_string(b"s\x07\x00\x00\x00/a/m.py", b"/a/m.py"));
+        assert!(!holds_string(b"\xfa\x09/x/a/m.py", b"/a/m.py"));
+        assert!(!holds_string(b"", b"/a/m.py"));
+    }
+
+    /// The first 24 bytes of what `py_compile` of each interpreter wrote for `V=1\n` with the mtime
+    /// 1,700,000,000.
+    #[test]
+    fn entries_of_real_interpreters_are_accepted() {
+        let stamps = [
+            (
+                "cpython-36",
+                "330d0d0a00f1536504000000e30000000000000000000000",
+            ),
+            (
+                "cpython-37",
+                "420d0d0a0000000000f1536504000000e300000000000000",
+            ),
+            (
+                "cpython-38",
+                "550d0d0a0000000000f1536504000000e300000000000000",
+            ),
+            (
+                "cpython-39",
+                "610d0d0a0000000000f1536504000000e300000000000000",
+            ),
+            (
+                "cpython-310",
+                "6f0d0d0a0000000000f1536504000000e300000000000000",
+            ),
+            (
+                "cpython-311",
+                "a70d0d0a0000000000f1536504000000e300000000000000",
+            ),
+            (
+                "cpython-312",
+                "cb0d0d0a0000000000f1536504000000e300000000000000",
+            ),
+            (
+                "cpython-313",
+                "f30d0d0a0000000000f1536504000000e300000000000000",
+            ),
+            ("pypy39", "50010d0a0000000000f15365040000006300000000000000"),
+        ];
+        let bytes = |hex: &str| -> Vec<u8> {
+            (0..hex.len())
+                .step_by(2)
+                .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex"))
+                .collect()
+        };
+        for (tag, hex) in stamps {
+            let name = format!("m.{tag}.pyc");
+            let judged = |size, entry_bytes: &[u8]| {
+                let mut desk = Desk {
+                    entry: entry_bytes.to_vec(),
+                    ..Desk::default()
+                };
+                state(&name, &entry(0), &source(size), &mut desk, false)
+            };
+            assert_eq!(judged(4, &bytes(hex)), State::Racy, "{tag}");
+            assert_eq!(judged(5, &bytes(hex)), State::Rejected, "{tag}");
+            // The size is masked to 32 bits but for CPython up to 3.6.
+            let wrapped = judged((1 << 32) + 4, &bytes(hex));
+            let rejects = tag == "cpython-36";
+            assert_eq!(wrapped == State::Rejected, rejects, "{tag}");
+            let layout = Dialect::of(&parse_in_pycache(name.as_bytes()).expect("an entry"), &[]);
+            let length = match layout.expect("known").layout {
+                Layout::Mtime => 8,
+                Layout::MtimeSize => 12,
+                Layout::Flags => 16,
+            };
+            for cut in 0..length {
+                assert_eq!(
+                    judged(4, &bytes(hex)[..cut]),
+                    State::Rejected,
+                    "{tag} {cut}"
+                );
+            }
+        }
+        let hashes = [
+            ("cpython-37", "420d0d0a0300000079c8f502b2f75300"),
+            ("cpython-310", "6f0d0d0a03000000cdd8b095af09a871"),
+            ("cpython-311", "a70d0d0a030000000b1b30223eb18061"),
+            ("cpython-313", "f30d0d0a030000001d53fadb54b7a107"),
+            ("pypy39", "50010d0a03000000122a6b20a94caca1"),
+        ];
+        for (tag, hex) in hashes {
+            for (flags, text, expected) in [
+                (3, "V=1\n", State::Settled),
+                (3, "V=2\n", State::Rejected),
+                (1, "V=1\n", State::Settled),
+                (1, "V=2\n", State::Stale),
+            ] {
+                let mut desk = Desk {
+                    entry: bytes(hex),
+                    source: text.into(),
+                    ..Desk::default()
+                };
+                desk.entry[4] = flags;
+                let name = format!("m.{tag}.pyc");
+                let state = state(&name, &entry(0), &source(4), &mut desk, false);
+                assert_eq!(state, expected, "{tag} {flags} {text}");
+            }
+        }
+    }
+
+    /// Beside its source: CPython 2.7's by its header, another Python 2's by times, Python 3's never.
+    #[test]
+    fn entries_beside_go_by_magic() {
+        let name = crate::bytecode::parse_beside(b"m.pyc").expect("an entry");
+        let judged = |entry_bytes: &[u8], after| {
+            let mut desk = Desk {
+                entry: entry_bytes.to_vec(),
+                ..Desk::default()
+            };
+            judge(&name, &entry(after), &source(4), &mut desk, true).state
+        };
+        // py_compile of 2.7.18, mtime 1,700,000,000.
+        let python_2 = b"\x03\xf3\r\n\x00\xf1\x53\x65c\0\0\0\0";
+        assert_eq!(judged(python_2, 0), State::Racy);
+        assert_eq!(
+            judged(b"\x03\xf3\r\n\x01\xf1\x53\x65c\0\0\0\0", 0),
+            State::Rejected
+        );
+        let other_2 = b"\x0a\xf3\r\n\x01\xf1\x53\x65c\0\0\0\0";
+        assert_eq!(judged(other_2, 0), State::Racy);
+        assert_eq!(judged(other_2, 3 * SECOND), State::Settled);
+        assert_eq!(
+            judged(b"\xa7\x0d\r\n\0\0\0\0\0\xf1\x53\x65", 0),
+            State::Rejected
+        );
+        for garbage in [
+            &b""[..],
+            b"\x03",
+            b"\x03\xf3\r",
+            b"\x03\xf3\n\n\x00\xf1\x53\x65",
+        ] {
+            assert_eq!(judged(garbage, 0), State::Rejected);
+        }
     }
 }

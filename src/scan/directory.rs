@@ -190,7 +190,8 @@ impl<'p> Place<'p> {
         join(self.path, name)
     }
 
-    /// The latest ctime of the directories above a source, the root included.
+    /// The latest ctime of the directories above a source, those above the root included: moving
+    /// any of them changes the source's path, and nothing below it.
     fn touched(&self) -> Time {
         if let Some(known) = self.touched.get() {
             return known;
@@ -201,7 +202,7 @@ impl<'p> Place<'p> {
             if let Ok(stat) = Stat::of(&path) {
                 latest = latest.max(stat.ctime);
             }
-            if path == self.root || !path.pop() {
+            if !path.pop() {
                 break;
             }
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use filetime::FileTime;
+use pycgate::bytecode::{Sip, source_hash};
 
 use crate::harness::{Dir, Interpreter, announce, interpreter};
 use crate::report::valid;
@@ -131,6 +132,14 @@ fn rejected_is_what_the_interpreter_rejects() {
         for length in 0..=good.len() {
             add(&format!("cut_{length}"), good[..length].to_vec());
         }
+        // Each byte of the header off by one; PyPy's magic see below.
+        for at in if python.pypy { 2 } else { 0 }..good.len() {
+            for (word, by) in [("up", 1_u8), ("down", 255)] {
+                let mut odd = good.clone();
+                odd[at] = odd[at].wrapping_add(by);
+                add(&format!("byte_{at}_{word}"), whole(odd));
+            }
+        }
         // PyPy's numbers change with releases that share a tag: there we take any for its own.
         if !python.pypy {
             for (name, by) in [("up", 1_u8), ("down", 255)] {
@@ -167,6 +176,41 @@ fn rejected_is_what_the_interpreter_rejects() {
             FileTime::from_unix_time(i64::from(second), 5),
             &variants,
         );
+    }
+}
+
+/// Lengths around SipHash's block of eight bytes, and a source of some size.
+#[test]
+fn source_hashes_are_the_interpreter_s_own() {
+    let lengths: Vec<usize> = (0..=33).chain([255, 256, 1000]).collect();
+    let code = format!(
+        "import binascii, importlib.util as u\n\
+         for n in {lengths:?}: print(binascii.hexlify(u.MAGIC_NUMBER + \
+         u.source_hash(bytes(bytearray(i * 7 % 256 for i in range(n))))).decode('ascii'))\n"
+    );
+    let dir = Dir::plain();
+    for python in interpreter::all() {
+        if python.version < (3, 7) {
+            continue;
+        }
+        let sip = if python.version >= (3, 11) && !python.pypy {
+            Sip::OneThree
+        } else {
+            Sip::TwoFour
+        };
+        let answer = dir.python(python, &code);
+        let mut seen = 0;
+        for (length, line) in lengths.iter().zip(answer.lines()) {
+            let bytes: Vec<u8> = (0..line.len() / 2)
+                .map(|at| u8::from_str_radix(&line[2 * at..2 * at + 2], 16).expect("hex"))
+                .collect();
+            let magic = bytes[..4].try_into().expect("four bytes");
+            let source: Vec<u8> = (0..*length).map(|i| (i * 7 % 256) as u8).collect();
+            let ours = source_hash(sip, magic, &source);
+            assert_eq!(ours, bytes[4..], "{} {length} bytes", python.tag);
+            seen += 1;
+        }
+        assert_eq!(seen, lengths.len());
     }
 }
 

@@ -8,6 +8,7 @@ use filetime::{FileTime, set_file_mtime};
 use serde_json::Value;
 
 use crate::harness::race::{self, Margin};
+use crate::harness::venv::Venv;
 use crate::harness::{Dir, Interpreter, interpreter};
 
 const OLD: &str = "V = 'old'\n";
@@ -153,4 +154,38 @@ fn a_relative_prefix_and_one_that_is_named() {
             .expect(0);
         assert_eq!(import("prefix"), "new", "{variable:?} {options:?}");
     }
+}
+
+/// The folder that has moved may lie above the work tree.
+#[test]
+fn pytest_entries_of_a_tree_whose_parent_has_moved() {
+    let pythons = [11, 10, 12, 13, 14];
+    let python = pythons
+        .iter()
+        .find_map(|&minor| interpreter::cpython(3, minor));
+    let venv = Venv::on(
+        python.expect("a CPython 3.10 or later"),
+        "requirements-pytest-7.4.txt",
+    );
+    let dir = Dir::plain();
+    let test = "import inspect\n\ndef test_source():\n    assert 'assert' in inspect.getsource(test_source)\n";
+    dir.write("before/tree/test_it.py", test);
+    race::wait_out(Margin::Tool, &[dir.path("before/tree/test_it.py")]);
+    let pytest = |place: &str| {
+        let pytest = dir.command(venv.program("pytest"));
+        let pytest = pytest.current_dir(dir.path(place));
+        pytest.args(["-q", "-p", "no:cacheprovider"]).run().status
+    };
+    assert_eq!(pytest("before/tree"), 0);
+    fs::rename(dir.path("before"), dir.path("after")).expect("the move");
+    assert_eq!(pytest("after/tree"), 1, "no incident");
+    let tree = dir.path("after/tree");
+    let check = |status| {
+        let check = dir.pycgate(&["-C", tree.to_str().expect("text"), "check"]);
+        check.expect(status);
+    };
+    check(1);
+    dir.pycgate(&["-C", tree.to_str().expect("text"), "gate"])
+        .ok();
+    assert_eq!(pytest("after/tree"), 0);
 }
