@@ -4,6 +4,7 @@ mod harness;
 mod lab;
 
 mod changesets;
+mod configs;
 mod differential;
 mod docs;
 mod doctor;
