@@ -171,11 +171,16 @@ impl<'p> Place<'p> {
             });
         }
         let stat = self.directory.stat(name).ok().filter(Stat::is_file)?;
-        let passed = resolve(&self.absolute(name)).ok()?.links_touched;
-        Some(SourceFacts {
-            stat,
-            links_touched: passed.max(self.links),
-        })
+        match resolve(&self.absolute(name)) {
+            Ok(resolved) => Some(SourceFacts {
+                stat,
+                links_touched: resolved.links_touched.max(self.links),
+            }),
+            Err(error) => {
+                self.fail(self.absolute(name), error);
+                None
+            }
+        }
     }
 
     /// The absolute path of a name in it.

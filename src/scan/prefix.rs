@@ -3,6 +3,7 @@
 //! The whole prefix is walked, since a directory in it can lead into the work tree by a symlink;
 //! only entries whose source resolves into the work tree are judged.
 
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -81,37 +82,51 @@ pub struct Prefix {
 }
 
 /// Opens a prefix and adds it to the trees. One that does not exist holds nothing; one inside a
-/// `.git` is not ours to touch.
+/// `.git`, by whatever name it is reached, is not ours to touch.
 pub fn open(options: &Options<'_>, prefix: &Path, found: &mut Found) -> Option<Prefix> {
-    if prefix.components().any(|part| part.as_os_str() == ".git") {
-        return None;
-    }
-    let handle = match Dir::open(prefix) {
-        Ok(handle) => handle,
+    let opened = prefix.canonicalize().and_then(|real| {
+        if in_repository_data(options, prefix) || in_repository_data(options, &real) {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "it lies inside a `.git`, where nothing is ever removed: use a prefix elsewhere",
+            ));
+        }
+        Ok((Dir::open(&real)?, real))
+    });
+    let (handle, real) = match opened {
+        Ok(opened) => opened,
         Err(error) => {
             found.trouble(prefix.to_path_buf(), "opening the bytecode prefix", error);
             return None;
         }
     };
     let number = found.trees.len();
-    found.trees.push(Tree {
-        root: prefix.to_path_buf(),
-        kind: TreeKind::Prefix,
-    });
-    let real = prefix
-        .canonicalize()
-        .unwrap_or_else(|_| prefix.to_path_buf());
     let owner = if real.starts_with(options.root) {
         Owner::Given
     } else {
-        Owner::Around(real)
+        Owner::Around(real.clone())
     };
+    // By its real path, so that it can be told which repository tracks what in it.
+    found.trees.push(Tree {
+        root: real.clone(),
+        kind: TreeKind::Prefix,
+    });
     Some(Prefix {
         number,
-        root: prefix.to_path_buf(),
+        root: real,
         realm: found.realms.add(owner),
         handle,
     })
+}
+
+fn in_repository_data(options: &Options<'_>, path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == ".git")
+        || options.repo.is_some_and(|repo| {
+            [repo.git_dir(), repo.common_dir()].iter().any(|data| {
+                let real = data.canonicalize();
+                path.starts_with(data) || real.is_ok_and(|real| path.starts_with(real))
+            })
+        })
 }
 
 /// Judges the entries of one directory of a prefix, if its sources lie in the work tree. `keep`
@@ -145,7 +160,7 @@ pub fn judge_directory(
     let (source_names, sources) = match &opened {
         Ok((names, sources)) => (names, sources),
         // The sources' directory is gone: every entry is an orphan.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (&none, directory),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (&none, directory),
         Err(_) => return,
     };
     let mut place = Place::new(

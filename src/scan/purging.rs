@@ -13,18 +13,15 @@ impl Scan {
     /// Purges the due entries and removes the ghosts; a dry run only says what would be. Sets each
     /// entry's action, the counts, and the list of ghosts: those removed, or that would be.
     ///
-    /// Machine code built from an entry goes before the entry itself, so that it never outlives it.
+    /// Machine code built from an entry goes before the entry itself, and where it cannot go the entry
+    /// stays: without it nothing would tell any more that the machine code may be of other content.
     pub fn purge(&mut self, dry_run: bool) {
         let mut order: Vec<usize> = (0..self.entries.len())
             .filter(|&at| self.entries[at].due)
             .collect();
         order.sort_by_key(|&at| {
             let entry = &self.entries[at];
-            (
-                entry.tree,
-                entry.split().0.to_owned(),
-                entry.kind != Kind::Companion,
-            )
+            (entry.tree, entry.split().0.to_owned())
         });
         let mut touched: BTreeSet<BString> = BTreeSet::new();
         if dry_run {
@@ -33,22 +30,26 @@ impl Scan {
                 self.entries[at].action = Action::WouldPurge;
             }
         } else {
-            let targets: Vec<Target<'_>> = order.iter().map(|&at| self.target(at)).collect();
-            for (&at, outcome) in order.iter().zip(purge::entries(&targets)) {
-                let entry = &mut self.entries[at];
-                entry.action = match outcome {
-                    Ok(()) => {
-                        self.counts.purged += 1;
-                        if entry.tree == 0 {
-                            touched.insert(entry.split().0.to_owned());
-                        }
-                        Action::Purged
-                    }
-                    Err(why) => {
-                        self.counts.failed += 1;
-                        Action::Failed(why)
-                    }
-                };
+            let (companions, entries): (Vec<usize>, Vec<usize>) = order
+                .into_iter()
+                .partition(|&at| self.entries[at].kind == Kind::Companion);
+            self.remove(&companions, &mut touched);
+            let left: BTreeSet<BString> = companions
+                .iter()
+                .map(|&at| &self.entries[at])
+                .filter(|companion| matches!(companion.action, Action::Failed(_)))
+                .filter_map(|companion| companion.source.clone())
+                .collect();
+            let (held, free): (Vec<usize>, Vec<usize>) = entries.into_iter().partition(|&at| {
+                let source = self.entries[at].source.as_ref();
+                source.is_some_and(|source| left.contains(source))
+            });
+            self.remove(&free, &mut touched);
+            for at in held {
+                self.counts.failed += 1;
+                self.entries[at].action = Action::Failed(
+                    "kept for as long as the machine code built from it cannot be removed".into(),
+                );
             }
         }
         if !dry_run {
@@ -72,6 +73,27 @@ impl Scan {
                 }
             })
             .collect();
+    }
+
+    /// Removes entries in the order given, and notes their directories.
+    fn remove(&mut self, order: &[usize], touched: &mut BTreeSet<BString>) {
+        let targets: Vec<Target<'_>> = order.iter().map(|&at| self.target(at)).collect();
+        for (&at, outcome) in order.iter().zip(purge::entries(&targets)) {
+            let entry = &mut self.entries[at];
+            entry.action = match outcome {
+                Ok(()) => {
+                    self.counts.purged += 1;
+                    if entry.tree == 0 {
+                        touched.insert(entry.split().0.to_owned());
+                    }
+                    Action::Purged
+                }
+                Err(why) => {
+                    self.counts.failed += 1;
+                    Action::Failed(why)
+                }
+            };
+        }
     }
 
     fn target(&self, at: usize) -> Target<'_> {

@@ -106,6 +106,8 @@ impl Realms {
             let Some(root) = root else { continue };
             let absolute = trees[entry.tree].root.join(entry.path.to_path_lossy());
             let Ok(relative) = absolute.strip_prefix(root) else {
+                // Reached by another way than its repository knows: nothing can say.
+                entry.untouchable = Some(Untouchable::Unknown);
                 continue;
             };
             use std::os::unix::ffi::OsStrExt;

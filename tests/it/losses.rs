@@ -776,3 +776,73 @@ fn a_start_outside_the_work_tree_is_refused() {
         done.stderr
     );
 }
+
+#[test]
+fn a_prefix_is_known_by_its_real_path() {
+    let dir = Dir::new();
+    dir.write("mod.py", "V = 1\n");
+    dir.git(&["add", "-f", "."]);
+    dir.git(&["commit", "-q", "-m", "a module"]);
+    let place = dir.root().strip_prefix("/").expect("absolute").to_owned();
+
+    // Into a `.git`: nothing is removed, and the gate does not vouch for what it may not touch.
+    let data = dir.path(".git/prefix");
+    fs::create_dir_all(data.join(&place)).expect("directories");
+    fs::write(data.join(&place).join(ENTRY), "racy").expect("an entry");
+    let link = dir.beside("link");
+    symlink(&data, &link).expect("a link");
+    let named = link.to_string_lossy().into_owned();
+    for (prefix, named) in [(&data, ".git/prefix"), (&link, &*named)] {
+        let done = dir
+            .pycgate(&["gate", "--pycache-prefix"])
+            .arg(prefix)
+            .expect(125);
+        assert!(
+            done.stderr.contains("inside a `.git`") && done.stderr.contains(named),
+            "{}",
+            done.stderr
+        );
+    }
+    assert!(data.join(&place).join(ENTRY).exists());
+
+    // Into another repository, which tracks the entry.
+    let other = dir.beside("other");
+    fs::create_dir_all(other.join(&place)).expect("directories");
+    let tracked = other.join(&place).join(ENTRY);
+    fs::write(&tracked, "racy").expect("an entry");
+    let at = other.to_str().expect("UTF-8");
+    dir.git(&["init", "-q", at]);
+    dir.git(&["-C", at, "add", "-f", "."]);
+    fs::remove_file(&link).expect("it is there");
+    symlink(&other, &link).expect("a link");
+    let done = dir
+        .pycgate(&["gate", "--pycache-prefix"])
+        .arg(&link)
+        .expect(125);
+    assert!(done.stderr.contains("git tracks it"), "{}", done.stderr);
+    assert!(tracked.exists());
+}
+
+#[test]
+fn an_entry_stays_as_long_as_machine_code_built_from_it_does() {
+    let dir = Dir::new();
+    package(&dir.path("pkg"));
+    package(&dir.path("good"));
+    let index = "pkg/__pycache__/mod.f-2.py311.nbi";
+    fs::write(dir.path(index), "machine code").expect("a file");
+    let fix = |flag: &str| {
+        let done = dir.command("chattr").arg(flag).arg(dir.path(index)).run();
+        done.status == 0
+    };
+    if !fix("+i") {
+        return announce("the file system knows no immutable files: not tested");
+    }
+    let done = dir.pycgate(&["gate"]).run();
+    fix("-i");
+    assert_eq!(done.status, 125, "{}", done.stderr);
+    assert!(done.stderr.contains(index), "{}", done.stderr);
+    let entry = |package: &str| dir.path(package).join("__pycache__").join(ENTRY).exists();
+    assert!(entry("pkg") && !entry("good"));
+    dir.pycgate(&["gate"]).expect(0);
+    assert!(!entry("pkg") && !dir.path(index).exists());
+}
