@@ -275,6 +275,15 @@ pub fn whole(options: &Options<'_>) -> Result<Scan> {
     let mut found = walk::trees(options)?;
     let payload = found::payload(options, std::mem::take(&mut found.candidates))?;
     prefix::walk(options, &payload, &mut found)?;
+    // With another base than HEAD a deletion can lie long back, and `mod.pyc` be meant to stay.
+    let known = |path: &BString| {
+        options.repo.is_some_and(|repo| {
+            repo.index().is_ok_and(|index| index.tracks(path.as_bstr()))
+                || path
+                    .to_str()
+                    .is_ok_and(|path| repo.resolve(&format!("HEAD:{path}")).is_some())
+        })
+    };
     let gone: Vec<Wanted> = payload
         .sources
         .iter()
@@ -283,7 +292,7 @@ pub fn whole(options: &Options<'_>) -> Result<Scan> {
             path: path.clone(),
             purge: true,
             gone: true,
-            beside: true,
+            beside: known(path),
         })
         .collect();
     let mut scan = found::conclude(options, found, payload);

@@ -761,6 +761,18 @@ fn bytecode_beside_a_source_deleted_in_the_payload_goes() {
         dir.exists("lib/meant.pyc"),
         "git has never known its source"
     );
+    // A deletion that is committed, and bytecode left on purpose since.
+    dir.write("left.py", "V = 1\n");
+    dir.git(&["add", "left.py"]);
+    dir.git(&["commit", "-q", "-m", "two"]);
+    dir.python(
+        python,
+        "import compileall; compileall.compile_file('left.py', quiet=1, legacy=True)",
+    );
+    dir.git(&["rm", "-q", "left.py"]);
+    dir.git(&["commit", "-q", "-m", "three"]);
+    dir.pycgate(&["gate", "--base", "HEAD^"]).expect(0);
+    assert!(dir.exists("left.pyc"));
 }
 
 #[test]
