@@ -1,6 +1,7 @@
 //! The `pycgate` program: arguments in, exit status out.
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -53,21 +54,7 @@ fn enter(global: &Global) -> anyhow::Result<()> {
 /// Prints what clap has to say. Bad usage of `gate` is the gate's own failure (125), a hook never
 /// fails a git operation (0), everything else is 2.
 fn usage_error(error: &clap::Error) -> ExitCode {
-    let command = std::env::args_os().skip(1).find(|word| {
-        let names = [
-            "gate",
-            "check",
-            "purge",
-            "explain",
-            "hook",
-            "install",
-            "uninstall",
-            "doctor",
-            "completions",
-            "man",
-        ];
-        names.iter().any(|name| word == name)
-    });
+    let command = command_word(std::env::args_os().skip(1));
     let is = |name: &str| command.as_ref().is_some_and(|word| word == name);
     if error.exit_code() != 0 && is("hook") {
         return ExitCode::SUCCESS;
@@ -77,5 +64,46 @@ fn usage_error(error: &clap::Error) -> ExitCode {
         0 => ExitCode::SUCCESS,
         _ if is("gate") => ExitCode::from(125),
         _ => ExitCode::from(2),
+    }
+}
+
+/// The command's name: the first word that is neither an option of every command nor its value (a
+/// folder given to `-C` may be called `hook`).
+fn command_word(mut words: impl Iterator<Item = OsString>) -> Option<OsString> {
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--color" | "--format" | "--pycache-prefix" | "--exclude" | "--config") => {
+                words.next();
+            }
+            Some(long) if long.starts_with("--") => {}
+            // `-C` takes the next word, `-Cdir` has its own.
+            Some(short) if short.starts_with('-') => {
+                if short.find('C') == Some(short.len() - 1) {
+                    words.next();
+                }
+            }
+            _ => return Some(word),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_options_are_no_commands() {
+        let word = |line: &str| command_word(line.split(' ').map(OsString::from));
+        for line in [
+            "gate --bogus hook",
+            "-C hook gate",
+            "-qC hook -v gate",
+            "-Chook gate",
+            "--exclude check --color=never gate",
+        ] {
+            assert_eq!(word(line), Some("gate".into()), "{line}");
+        }
+        assert_eq!(word("--bogus"), None);
     }
 }

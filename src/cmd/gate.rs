@@ -23,6 +23,7 @@ use crate::report::progress::Progress;
 use crate::report::style::{Terminal, message, output, printable};
 use crate::report::{path_of, text};
 use crate::scan::{self, Action, Entry, Scan, TreeKind, Untouchable};
+use crate::worktree::Repo;
 use crate::worktree::payload::{Base, Payload};
 
 /// Arguments of `gate`.
@@ -101,6 +102,11 @@ impl Run for Gate {
                 message(&format!("pycgate: {root}"));
             }
         }
+        // Asked before anything is looked at, so that what moves HEAD from now on is seen.
+        let commit = session
+            .repo
+            .as_ref()
+            .and_then(|repo| repo.resolve("HEAD^{commit}"));
         let base = self.base(&session)?;
         let mut scan = {
             let progress = Progress::new(terminal, global.quiet);
@@ -121,7 +127,14 @@ impl Run for Gate {
             .or(session.config.isolation)
             .unwrap_or_default();
         let reasons = self.reasons(&scan, isolation);
-        let outcome = self.outcome(global, &session, &scan, isolation, reasons)?;
+        let outcome = self.outcome(
+            global,
+            &session,
+            commit.as_deref(),
+            &scan,
+            isolation,
+            reasons,
+        )?;
         let excluded = [session.config.exclude.as_slice(), &global.exclude].concat();
         self.tell(global, terminal, &scan, &outcome, &excluded)?;
         let mut report = Report::new("gate", &scan, true);
@@ -157,13 +170,18 @@ impl Gate {
             }
             return Ok(Base::nothing());
         };
-        let only = self
-            .only
+        Base::new(repo, self.revision(session), self.limits(session)?)
+    }
+
+    fn revision<'a>(&'a self, session: &'a Session) -> Option<&'a str> {
+        self.base.as_deref().or(session.config.base.as_deref())
+    }
+
+    fn limits(&self, session: &Session) -> Result<Vec<BString>> {
+        self.only
             .iter()
             .map(|path| session.relative(path))
-            .collect::<Result<_>>()?;
-        let revision = self.base.as_deref().or(session.config.base.as_deref());
-        Base::new(repo, revision, only)
+            .collect()
     }
 
     /// Why determinism is not certain before the sweep.
@@ -211,6 +229,7 @@ impl Gate {
         &self,
         global: &Global,
         session: &Session,
+        commit: Option<&str>,
         scan: &Scan,
         isolation: Isolation,
         mut reasons: Vec<String>,
@@ -260,7 +279,7 @@ impl Gate {
         if verdict == Verdict::Inconclusive {
             reasons.push(pytest_reason(status));
         }
-        match self.payload_again(global) {
+        match self.payload_again(global, session, commit) {
             Err(error) => reasons.push(format!(
                 "the payload could not be read again after the sweep: {error:#}"
             )),
@@ -273,7 +292,6 @@ impl Gate {
             verdict = Verdict::Inconclusive;
             status = GATE_FAILED;
         }
-        let _ = session;
         Ok(Outcome {
             verdict,
             status,
@@ -282,11 +300,26 @@ impl Gate {
         })
     }
 
-    /// The payload as it is now, against the base and the index as they are now.
-    fn payload_again(&self, global: &Global) -> Result<Payload> {
-        let session = Session::open(global, &self.also)?;
-        let base = self.base(&session)?;
-        scan::payload(&session.options(global, Some(&base)))
+    /// The payload as it is now, against the index as it is now and the HEAD of before, by the
+    /// configuration of before: a sweep can change all three.
+    fn payload_again(
+        &self,
+        global: &Global,
+        session: &Session,
+        commit: Option<&str>,
+    ) -> Result<Payload> {
+        if session.repo.is_none() {
+            return scan::payload(&session.options(global, Some(&Base::nothing())));
+        }
+        let repo = Repo::discover(&session.directory)?
+            .filter(|repo| repo.root() == session.root)
+            .with_context(|| format!("{} is no git work tree any more", session.root.display()))?;
+        let only = self.limits(session)?;
+        let base = Base::again(&repo, self.revision(session), only, commit)?;
+        scan::payload(&scan::Options {
+            repo: Some(&repo),
+            ..session.options(global, Some(&base))
+        })
     }
 
     fn not_started(&self, error: &io::Error) -> Outcome {

@@ -91,6 +91,36 @@ impl Base {
         })
     }
 
+    /// The same base once more, after a sweep that may have moved HEAD: what HEAD has changed since
+    /// `commit`, the HEAD of before, counts as different. Without that, a sweep that edits a source
+    /// and commits it would leave no trace.
+    ///
+    /// # Errors
+    /// As [`Base::new`], and if HEAD is gone.
+    pub fn again(
+        repo: &Repo,
+        revision: Option<&str>,
+        only: Vec<BString>,
+        commit: Option<&str>,
+    ) -> Result<Self> {
+        let head = repo.resolve("HEAD^{commit}");
+        if head.as_deref() == commit {
+            return Self::new(repo, revision, only);
+        }
+        anyhow::ensure!(
+            head.is_some(),
+            "HEAD has moved to a branch without a commit"
+        );
+        let mut base = Self::new(repo, revision, only)?;
+        let zeros = "0".repeat(40);
+        let moved = repo.changes(commit.unwrap_or(&zeros), "HEAD")?;
+        if let Some(top) = &mut base.top {
+            top.known
+                .extend(moved.into_iter().map(|change| change.path));
+        }
+        Ok(base)
+    }
+
     /// The base outside a repository: nothing differs from it.
     pub fn nothing() -> Self {
         Self {

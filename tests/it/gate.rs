@@ -187,6 +187,41 @@ fn a_payload_that_changes_during_the_sweep_is_inconclusive_and_named() {
 }
 
 #[test]
+fn a_sweep_that_moves_head_is_seen() {
+    let dir = Dir::new();
+    dir.write("a.py", "V = 1\n");
+    dir.commit("one");
+    dir.write("a.py", "V = 2\n");
+    dir.commit("two");
+    for script in [
+        "echo 'V = 3' > a.py; git commit -q -a -m three",
+        "git checkout -q HEAD^",
+        "rm -rf .git",
+    ] {
+        let (status, report) = gate(&dir, &[], &["sh", "-c", script]);
+        assert_eq!(
+            (status, &report["verdict"]),
+            (125, &"INCONCLUSIVE".into()),
+            "{script}"
+        );
+        if !script.contains("rm") {
+            assert!(reasons(&report).contains("a.py appeared"), "{report:#}");
+        }
+    }
+    // A commit of what was there before changes no source.
+    let dir = Dir::new();
+    dir.write("a.py", "V = 1\n");
+    dir.commit("one");
+    dir.write("a.py", "V = 2\n");
+    let (status, report) = gate(&dir, &[], &["git", "commit", "-q", "-a", "-m", "two"]);
+    assert_eq!((status, &report["verdict"]), (0, &"PASS".into()));
+    // Options' values are no commands, and bad usage of the gate is never success.
+    fs::create_dir(dir.path("hook")).expect("a directory");
+    dir.pycgate(&["-C", "hook", "gate", "--no-such-flag"])
+        .expect(125);
+}
+
+#[test]
 fn the_digest_depends_on_paths_and_contents_alone() {
     let dir = Dir::new();
     dir.write("a.py", "V = 1\n");
