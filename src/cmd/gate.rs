@@ -74,6 +74,45 @@ impl Run for Gate {
             .as_deref()
             .map(Destination::prepare)
             .transpose()?;
+        let (scan, outcome, excluded) = match self.certify(global, terminal) {
+            Ok(certified) => certified,
+            Err(error) => {
+                // The report of an earlier gate must not pass for that of this one.
+                if let Some(file) = report_file {
+                    let mut report = Report::new("gate", &Scan::default(), true);
+                    report.verdict = Some(Verdict::Inconclusive.word());
+                    report.reasons.push(format!("{error:#}"));
+                    file.write(&report.text())?;
+                }
+                return Err(error);
+            }
+        };
+        let mut report = Report::new("gate", &scan, true);
+        report.verdict = (!self.dry_run).then(|| outcome.verdict.word());
+        report.reasons.clone_from(&outcome.reasons);
+        report.sweep = outcome.sweep.as_ref().map(|sweep| SweepPart {
+            argv: self
+                .command
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            exit: sweep.status,
+            seconds: sweep.took.as_secs_f64(),
+        });
+        if let Some(file) = report_file {
+            file.write(&report.text())?;
+        }
+        self.tell(global, terminal, &scan, &outcome, &excluded)?;
+        if global.format == Format::Json && self.command.is_empty() {
+            output(&report.text())?;
+        }
+        Ok(ExitCode::from(outcome.status))
+    }
+}
+
+impl Gate {
+    /// Purges, sweeps, and looks again. Also gives the globs that were left out.
+    fn certify(&self, global: &Global, terminal: Terminal) -> Result<(Scan, Outcome, Vec<String>)> {
         let session = Session::open(global, &self.also)?;
         if session.repo.is_none() && !global.quiet {
             message(&format!(
@@ -136,30 +175,9 @@ impl Run for Gate {
             reasons,
         )?;
         let excluded = [session.config.exclude.as_slice(), &global.exclude].concat();
-        self.tell(global, terminal, &scan, &outcome, &excluded)?;
-        let mut report = Report::new("gate", &scan, true);
-        report.verdict = (!self.dry_run).then(|| outcome.verdict.word());
-        report.reasons.clone_from(&outcome.reasons);
-        report.sweep = outcome.sweep.as_ref().map(|sweep| SweepPart {
-            argv: self
-                .command
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
-            exit: sweep.status,
-            seconds: sweep.took.as_secs_f64(),
-        });
-        if let Some(file) = report_file {
-            file.write(&report.text())?;
-        }
-        if global.format == Format::Json && self.command.is_empty() {
-            output(&report.text())?;
-        }
-        Ok(ExitCode::from(outcome.status))
+        Ok((scan, outcome, excluded))
     }
-}
 
-impl Gate {
     fn base(&self, session: &Session) -> Result<Base> {
         let Some(repo) = &session.repo else {
             if self.base.is_some() {

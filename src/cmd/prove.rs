@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use bstr::ByteSlice;
 
-use crate::bytecode::{Kind, Reason, State, parse_beside, parse_in_pycache};
+use crate::bytecode::{EntryName, Kind, Reason, State, parse_beside, parse_in_pycache};
 use crate::cmd::session::Session;
 use crate::prove::{Answer, Question, prove};
 use crate::scan::{Entry, Scan};
@@ -71,6 +71,9 @@ fn question(session: &Session, scan: &Scan, entry: &Entry) -> Result<Question, &
         return Err("a tool has rewritten the source before compiling it");
     }
     let source = entry.source.as_ref().ok_or("its source is gone")?;
+    if has_other_sources(&session.root.join(source.to_path_lossy()), &parsed) {
+        return Err("several sources share this entry, and it can be the code of one of them only");
+    }
     let level = match parsed.opt {
         Some(b"1") => 1,
         Some(b"2") => 2,
@@ -88,4 +91,18 @@ fn question(session: &Session, scan: &Scan, entry: &Entry) -> Result<Question, &
         tag,
         level,
     })
+}
+
+/// Whether other files beside a source can be compiled into the same entry.
+fn has_other_sources(source: &std::path::Path, parsed: &EntryName<'_>) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Some(directory) = source.parent() else {
+        return false;
+    };
+    let beside = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = beside.map(|found| found.file_name());
+    names
+        .filter(|name| parsed.belongs_to(name.as_bytes()))
+        .count()
+        > 1
 }

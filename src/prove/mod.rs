@@ -51,10 +51,16 @@ pub enum Answer {
 pub fn prove(questions: &[Question], pythons: &[PathBuf]) -> Result<Vec<Answer>> {
     let mut given = Vec::new();
     for python in pythons {
-        let tag = tag_of(python).with_context(|| {
+        // The interpreter is started in another directory.
+        let path = if python.components().count() > 1 {
+            &std::path::absolute(python)?
+        } else {
+            python
+        };
+        let tag = tag_of(path).with_context(|| {
             format!("--python {}: it does not work as a Python interpreter; name the interpreter's own file", python.display())
         })?;
-        given.push((tag, python.clone()));
+        given.push((tag, path.clone()));
     }
     let mut answers =
         vec![Answer::Unknown("its interpreter gave no answer".into()); questions.len()];

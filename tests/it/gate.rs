@@ -275,9 +275,13 @@ fn a_base_that_names_nothing_is_an_error_before_the_sweep() {
         .find(|name| *name != "other")
         .expect("the first branch");
     for base in ["no-such-revision", main] {
+        dir.write("report.json", "{\"verdict\": \"PASS\"}");
         let done = dir
-            .pycgate(&["gate", "--base", base, "--", "touch", "ran"])
+            .pycgate(&["gate", "--base", base, "--report", "report.json"])
+            .args(["--", "touch", "ran"])
             .expect(125);
+        let report = valid(&String::from_utf8_lossy(&dir.read("report.json")));
+        assert_eq!(report["verdict"], "INCONCLUSIVE");
         assert!(done.stderr.contains(base), "{}", done.stderr);
         assert!(!dir.exists("ran"));
     }

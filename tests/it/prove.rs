@@ -105,6 +105,11 @@ fn a_broken_interpreter_is_an_error() {
     let dir = Dir::new();
     dir.write("mod.py", "V = 1\n");
     dir.import_value(interpreter::main(), "mod");
+    let name = interpreter::main().path.display().to_string();
+    dir.write("honest", format!("#!/bin/sh\nexec {name} \"$@\"\n"));
+    dir.command("chmod").args(["755", "honest"]).ok();
+    dir.pycgate(&["check", "--prove", "--python", "./honest"])
+        .expect(0);
     dir.write("liar", "#!/bin/sh\nexit 3\n");
     fs::set_permissions(dir.path("liar"), fs::Permissions::from_mode(0o755)).expect("the mode");
     for python in ["./liar", "./missing", "mod.py", "/bin/true"] {
@@ -137,4 +142,24 @@ fn the_source_is_compiled_and_never_run() {
         .arg(&python.path)
         .run();
     assert!(!dir.exists("aaa"));
+}
+
+#[test]
+fn an_entry_that_sources_share_is_not_acquitted() {
+    let dir = Dir::new();
+    let second = FileTime::from_unix_time(1_700_000_000, 0);
+    for (name, text) in [("conf.py", "V = 1\n"), ("conf.cgi", "V = 2\n")] {
+        dir.write(name, text);
+        filetime::set_file_mtime(dir.path(name), second).expect("the mtime");
+    }
+    let code = "import py_compile; py_compile.compile('conf.cgi')";
+    dir.python(interpreter::main(), code);
+    dir.commit("one");
+    let done = dir.pycgate(&["check", "--prove", "--python"]);
+    let done = done.arg(&interpreter::main().path).expect(1);
+    assert!(
+        done.stdout.contains("several sources share"),
+        "{}",
+        done.stdout
+    );
 }

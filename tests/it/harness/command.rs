@@ -120,7 +120,13 @@ impl TestCommand {
         if program == Path::new(super::PYCGATE) {
             reachable = self.scratch.join("pycgate-for-others");
             if !reachable.exists() {
-                std::fs::copy(program, &reachable).expect("a copy of the program");
+                // By another process: a child that is forked meanwhile would keep the copy open for
+                // writing, and then nobody can start it.
+                let copied = Command::new("cp").arg(program).arg(&reachable).status();
+                assert!(
+                    copied.expect("cp starts").success(),
+                    "a copy of the program"
+                );
             }
             for directory in [&self.scratch, &reachable] {
                 let open = std::fs::Permissions::from_mode(0o755);
