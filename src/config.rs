@@ -145,8 +145,15 @@ impl Config {
                 None => anyhow!("{}:{line}: {}", path.display(), message.replace('\n', " ")),
             }
         })?;
-        crate::scan::Exclude::new(&config.exclude)
-            .with_context(|| format!("{}: `exclude`", path.display()))?;
+        for glob in &config.exclude {
+            let line = text
+                .lines()
+                .position(|line| line.contains(glob.as_str()))
+                .unwrap_or(0)
+                + 1;
+            crate::scan::Exclude::new(&[glob])
+                .with_context(|| format!("{}:{line}: `exclude`", path.display()))?;
+        }
         Ok(config)
     }
 
@@ -254,7 +261,10 @@ mod tests {
         );
         assert!(error("pycgate.toml", "a = \n").starts_with("pycgate.toml:1: "));
         assert!(error("pycgate.toml", "\nisolation = 'none'\n").contains("pycgate.toml:2: "));
-        assert!(error("pycgate.toml", "exclude = ['a[']\n").contains("`a[` is no glob"));
+        assert!(
+            error("pycgate.toml", "\nexclude = ['a[']\n")
+                .starts_with("pycgate.toml:2: `exclude`: `a[` is no glob")
+        );
     }
 
     #[test]
