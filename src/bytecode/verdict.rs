@@ -77,15 +77,6 @@ impl Verdict {
     pub fn orphan() -> Self {
         Self::new(State::Orphan, Reason::SourceGone)
     }
-
-    /// The worse of two: what counts where an entry has several sources.
-    pub fn worst(self, other: Self) -> Self {
-        if other.state > self.state {
-            other
-        } else {
-            self
-        }
-    }
 }
 
 /// The three times the rule compares.

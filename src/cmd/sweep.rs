@@ -20,8 +20,6 @@ pub struct Sweep {
     pub status: u8,
     /// How long it took.
     pub took: Duration,
-    /// The signals that the gate got while it waited.
-    pub signals: Vec<i32>,
 }
 
 /// Runs a command with the caller's streams, environment, directory and process group, and waits
@@ -47,9 +45,7 @@ pub fn run(argv: &[OsString], prefix: Option<&Path>) -> io::Result<Sweep> {
     let mut child = command.spawn()?;
     let pid = Pid::from_child(&child);
     let forwarder = std::thread::spawn(move || {
-        let mut seen = Vec::new();
         for origin in &mut signals {
-            seen.push(origin.signal);
             if origin.cause != Cause::Kernel
                 && let Some(signal) = Signal::from_named_raw(origin.signal)
             {
@@ -57,12 +53,12 @@ pub fn run(argv: &[OsString], prefix: Option<&Path>) -> io::Result<Sweep> {
                 let _ = kill_process(pid, signal);
             }
         }
-        seen
     });
     let status = child.wait();
     let took = started.elapsed();
     handle.close();
-    let signals = forwarder.join().unwrap_or_default();
+    // It has nothing to say, and the child's status counts even if it panicked.
+    let _ = forwarder.join();
     let status = status?;
     let code = status
         .code()
@@ -70,7 +66,6 @@ pub fn run(argv: &[OsString], prefix: Option<&Path>) -> io::Result<Sweep> {
     Ok(Sweep {
         status: u8::try_from(code).unwrap_or(u8::MAX),
         took,
-        signals,
     })
 }
 

@@ -95,16 +95,6 @@ impl Tracked {
     pub fn is_unknown(&self) -> bool {
         self.unknown
     }
-
-    /// Whether the path is a submodule.
-    pub fn is_submodule(&self, path: &BStr) -> bool {
-        self.indexes.iter().any(|index| index.is_submodule(path))
-    }
-
-    /// The index in use, where it can be read.
-    pub fn index(&self) -> Option<&Arc<Index>> {
-        self.indexes.first()
-    }
 }
 
 /// Whether a file could ever be taken for bytecode; only those are remembered of HEAD.
