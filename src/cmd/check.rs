@@ -51,12 +51,7 @@ impl Run for Check {
             super::prove::acquit(&session, &mut scan, &self.python)?;
         }
         for trouble in &scan.troubles {
-            message(&format!(
-                "pycgate: {}: {} failed: {}",
-                trouble.path.display(),
-                trouble.doing,
-                trouble.error
-            ));
+            message(&format!("pycgate: {trouble}"));
         }
         let found = scan.lying().count() + scan.ghosts.len();
         match global.format {

@@ -50,12 +50,7 @@ impl Run for Explain {
             });
         }
         if let Some(trouble) = scan.troubles.first() {
-            bail!(
-                "{}: {} failed: {}",
-                trouble.path.display(),
-                trouble.doing,
-                trouble.error
-            );
+            bail!("{trouble}");
         }
         if global.format == Format::Json {
             output(&Report::new("explain", &scan, false).text())?;

@@ -210,8 +210,8 @@ impl Gate {
             .map(|trouble| {
                 let path = relative(scan, &trouble.path);
                 format!(
-                    "{path}: {} failed: {}; make it readable or --exclude it",
-                    trouble.doing, trouble.error
+                    "{path}: {}; make it readable or --exclude it",
+                    trouble.what()
                 )
             })
             .collect();

@@ -82,10 +82,7 @@ impl Hook {
         let mut scan = scan::sources(&options, &wanted)?;
         scan.purge(false);
         if tells {
-            troubles.extend(scan.troubles.iter().map(|trouble| {
-                let place = trouble.path.display();
-                anyhow!("cannot {} {place}: {}", trouble.doing, trouble.error)
-            }));
+            troubles.extend(scan.troubles.iter().map(|trouble| anyhow!("{trouble}")));
             troubles.extend(scan.entries.iter().filter_map(|entry| match &entry.action {
                 Action::Failed(why) => {
                     let place = scan.absolute(entry);

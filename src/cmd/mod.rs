@@ -1,12 +1,12 @@
 //! One file a command, thin: ask, judge, act, report.
 #![forbid(unsafe_code)]
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::cli::Global;
+use crate::report::style::{output, plain};
 
 pub mod check;
 pub mod completions;
@@ -33,8 +33,7 @@ pub trait Run {
     fn run(&self, global: &Global) -> Result<ExitCode>;
 }
 
-/// Prints a command's result to stdout, unless only errors are wanted. A reader that has gone
-/// away (`| head`) is no error.
+/// Prints a command's result, in plain text, unless only errors are wanted.
 ///
 /// # Errors
 /// Stdout cannot be written, because the disk is full, for instance.
@@ -42,16 +41,7 @@ fn print(global: &Global, text: &str) -> Result<()> {
     if global.quiet {
         return Ok(());
     }
-    let mut stdout = std::io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to standard output")
-        }
-        _ => Ok(()),
-    }
+    output(&plain(text))
 }
 
 /// Leaves of a scan only what belongs to the paths a user names: sources, entries, or directories

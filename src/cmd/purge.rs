@@ -102,12 +102,7 @@ impl Purge {
         let mut failed = false;
         for trouble in &scan.troubles {
             failed = true;
-            message(&format!(
-                "pycgate: {}: {} failed: {}",
-                trouble.path.display(),
-                trouble.doing,
-                trouble.error
-            ));
+            message(&format!("pycgate: {trouble}"));
         }
         for entry in &scan.entries {
             let path = printable(&path_of(scan, entry));
@@ -152,13 +147,8 @@ fn wanted(session: &Session, path: BString) -> Wanted {
         .join(path.to_path_lossy())
         .symlink_metadata()
         .is_err();
-    let beside = gone
-        && session.repo.as_ref().is_some_and(|repo| {
-            repo.index().is_ok_and(|index| index.tracks(path.as_bstr()))
-                || path
-                    .to_str()
-                    .is_ok_and(|path| repo.resolve(&format!("HEAD:{path}")).is_some())
-        });
+    let repo = session.repo.as_ref();
+    let beside = gone && repo.is_some_and(|repo| repo.knows(path.as_bstr()));
     Wanted {
         path,
         purge: true,

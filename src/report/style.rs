@@ -117,16 +117,7 @@ impl Terminal {
 pub fn printable(name: &[u8]) -> String {
     let mut text = String::new();
     for chunk in name.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            // Besides control characters: marks that turn the direction of what follows.
-            if c.is_control()
-                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            {
-                text.extend(c.escape_default());
-            } else {
-                text.push(c);
-            }
-        }
+        escape(chunk.valid(), steers, &mut text);
         for byte in chunk.invalid() {
             text.push_str(&format!("\\x{byte:02x}"));
         }
@@ -134,14 +125,39 @@ pub fn printable(name: &[u8]) -> String {
     text
 }
 
+/// Whether a character could steer a terminal: control characters, and marks that turn the direction
+/// of what follows.
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escape(text: &str, escaped: fn(char) -> bool, out: &mut String) {
+    for c in text.chars() {
+        if escaped(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+}
+
+/// Text of several lines fit to print, whatever names are in it. It has no colour of its own.
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    escape(text, |c| steers(c) && !matches!(c, '\n' | '\t'), &mut out);
+    out
+}
+
 /// `1 entry`, `3 entries`.
 pub fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Writes a line to standard error. That nobody reads it is no reason to fail.
+/// Writes a line to standard error, fit to print whatever names and errors are in it. That nobody
+/// reads it is no reason to fail.
 pub fn message(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", plain(line));
 }
 
 /// Writes to standard output. A reader that has closed the pipe is done, and that is no error.
@@ -169,5 +185,6 @@ mod tests {
     fn nothing_steers_the_terminal() {
         assert_eq!(printable(b"a\x1b[31m\nb\xff"), "a\\u{1b}[31m\\nb\\xff");
         assert_eq!(printable("é \u{202e}".as_bytes()), "é \\u{202e}");
+        assert_eq!(plain("one\n\ttwo\x1b[31m"), "one\n\ttwo\\u{1b}[31m");
     }
 }

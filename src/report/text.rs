@@ -7,11 +7,16 @@ use super::style::{Terminal, count, printable};
 use crate::bytecode::State;
 use crate::scan::{Action, Entry, Scan};
 
+/// The reason, which can quote a source.
+fn why(entry: &Entry) -> String {
+    printable(entry.reason.to_string().as_bytes())
+}
+
 /// One finding: `PATH OF THE ENTRY: state: reason`.
 pub fn finding(scan: &Scan, entry: &Entry, terminal: Terminal) -> String {
     let state = terminal.paint(terminal.state(entry.state), entry.state.word());
     let path = terminal.link(&scan.absolute(entry), &printable(&path_of(scan, entry)));
-    format!("{path}: {state}: {}", entry.reason)
+    format!("{path}: {state}: {}", why(entry))
 }
 
 /// A ghost as a finding.
@@ -55,7 +60,7 @@ pub fn annotation(scan: &Scan, entry: &Entry) -> String {
             "{}: {}: {}",
             printable(&path_of(scan, entry)),
             entry.state,
-            entry.reason
+            why(entry)
         ))
     )
 }
@@ -94,7 +99,7 @@ pub fn table(scan: &Scan, terminal: Terminal, all: bool, dry_run: bool) -> Strin
             _ if entry.payload && entry.state <= State::Settled => {
                 "its source belongs to the payload".to_owned()
             }
-            _ => entry.reason.to_string(),
+            _ => why(entry),
         };
         let state = terminal.paint(terminal.state(entry.state), &format!("{:<8}", entry.state));
         let head = format!("{:<widest$}  ", action(entry));

@@ -151,6 +151,19 @@ pub struct Trouble {
     pub error: io::Error,
 }
 
+impl Trouble {
+    /// What was tried and what came of it, to follow a path.
+    pub fn what(&self) -> String {
+        format!("{} failed: {}", self.doing, self.error)
+    }
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.what())
+    }
+}
+
 /// Numbers of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
@@ -276,14 +289,7 @@ pub fn whole(options: &Options<'_>) -> Result<Scan> {
     let payload = found::payload(options, std::mem::take(&mut found.candidates))?;
     prefix::walk(options, &payload, &mut found)?;
     // With another base than HEAD a deletion can lie long back, and `mod.pyc` be meant to stay.
-    let known = |path: &BString| {
-        options.repo.is_some_and(|repo| {
-            repo.index().is_ok_and(|index| index.tracks(path.as_bstr()))
-                || path
-                    .to_str()
-                    .is_ok_and(|path| repo.resolve(&format!("HEAD:{path}")).is_some())
-        })
-    };
+    let known = |path: &BString| options.repo.is_some_and(|repo| repo.knows(path.as_bstr()));
     let gone: Vec<Wanted> = payload
         .sources
         .iter()

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use bstr::BString;
+use bstr::{BStr, BString, ByteSlice as _};
 use git2::{ErrorClass, ErrorCode, Repository};
 
 use super::changes::Change;
@@ -278,6 +278,14 @@ impl Repo {
         Ok(self.index.get_or_init(|| index))
     }
 
+    /// Whether a file is known to git: in the index, or in HEAD.
+    pub fn knows(&self, path: &BStr) -> bool {
+        self.index().is_ok_and(|index| index.tracks(path))
+            || path
+                .to_str()
+                .is_ok_and(|path| self.resolve(&format!("HEAD:{path}")).is_some())
+    }
+
     /// What is tracked here.
     pub fn tracked(&self) -> Tracked {
         Tracked::of(self)
@@ -401,7 +409,6 @@ impl Repo {
     /// # Errors
     /// If neither libgit2 nor git can tell.
     pub fn ignored(&self, paths: &[BString]) -> Result<Vec<BString>> {
-        use bstr::ByteSlice;
         match &self.answers {
             Answers::Libgit2(repository) => {
                 let mut ignored = Vec::new();
@@ -467,7 +474,6 @@ fn attributes(
     paths: &[BString],
     names: &[&str],
 ) -> Result<Vec<Attribute>, git2::Error> {
-    use bstr::ByteSlice;
     let flags = git2::AttrCheckFlags::FILE_THEN_INDEX;
     let mut values = Vec::with_capacity(paths.len() * names.len());
     for path in paths {

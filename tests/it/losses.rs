@@ -186,6 +186,27 @@ fn names_do_not_steer_the_terminal() {
 }
 
 #[test]
+fn errors_and_findings_do_not_steer_the_terminal() {
+    let dir = Dir::new();
+    dir.write("mod.py", "V = 1\n");
+    dir.commit("one");
+    let quiet = |arguments: &[&str]| {
+        let done = dir.pycgate(arguments).run();
+        let said = done.stdout + &done.stderr;
+        assert!(said.contains("u{1b}"), "{arguments:?}: {said:?}");
+        assert!(!said.contains('\u{1b}'), "{arguments:?}: {said:?}");
+    };
+    dir.write("pycgate.toml", "\"\\u001b[31m\" = 1\n");
+    for arguments in [&["gate"][..], &["check"], &["hook", "post-commit"]] {
+        quiet(arguments);
+    }
+    fs::remove_file(dir.path("pycgate.toml")).expect("it is there");
+    symlink("/tmp", dir.path("out\u{1b}[31m")).expect("a link");
+    quiet(&["doctor"]);
+    quiet(&["gate", "-v"]);
+}
+
+#[test]
 fn tracked_bytecode_stays_in_every_repository() {
     let dir = Dir::new();
     let nested = [dir.path(""), dir.path("nested"), dir.path("deep/er")];
