@@ -13,6 +13,7 @@ use crate::bytecode::{
 use crate::cli::{Format, Global};
 use crate::cmd::Run;
 use crate::cmd::session::Session;
+use crate::fsys::relative::split;
 use crate::fsys::{Dir, Stat, resolve};
 use crate::report::json::Report;
 use crate::report::path_of;
@@ -222,10 +223,6 @@ fn facts(session: &Session, scan: &Scan, entry: &Entry) -> Result<Facts> {
 
 /// Opens a directory whose last part is a symlinked `__pycache__`, to look at it.
 fn follow(root: &Dir, directory: &BStr) -> std::io::Result<Dir> {
-    match directory.rfind_byte(b'/') {
-        Some(slash) => root
-            .open_below(&directory[..slash])?
-            .open_followed(&directory[slash + 1..]),
-        None => root.open_followed(directory),
-    }
+    let (parent, name) = split(directory);
+    root.open_below(parent)?.open_followed(name)
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::cli::Global;
+use crate::fsys::relative;
 use crate::report::style::{output, plain};
 
 pub mod check;
@@ -75,14 +76,7 @@ fn narrow(
 
 /// Leaves of a scan only what lies below some paths, or has its source there.
 fn keep_below(scan: &mut crate::scan::Scan, paths: &[bstr::BString]) {
-    let is_below = |path: &[u8]| {
-        paths.iter().any(|top| {
-            top.is_empty()
-                || path
-                    .strip_prefix(top.as_slice())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-        })
-    };
+    let is_below = |path: &[u8]| paths.iter().any(|top| relative::is_below(path, top));
     scan.entries.retain(|entry| {
         entry.source.as_ref().is_some_and(|source| is_below(source))
             || entry.tree == 0 && is_below(&entry.path)

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod relative;
 #[cfg(unix)]
 mod unix;
 

@@ -11,6 +11,7 @@ use std::path::Path;
 use bstr::{BStr, ByteSlice};
 
 use crate::bytecode::{parse_beside, parse_in_pycache};
+use crate::fsys::relative::split;
 use crate::fsys::{Dir, DirBuffer, FileType};
 
 /// An entry to remove.
@@ -53,7 +54,7 @@ pub fn entries(targets: &[Target<'_>]) -> Vec<Result<(), String>> {
 /// Removes one entry, whatever the scan says of it, only if its name is that of an entry.
 fn remove(directory: &Dir, target: &Target<'_>) -> Result<(), String> {
     let (path, name) = (target.directory, target.name);
-    let in_cache = target.prefix || path == "__pycache__" || path.ends_with(b"/__pycache__");
+    let in_cache = target.prefix || split(path).1 == "__pycache__";
     let is_entry = if in_cache {
         parse_in_pycache(name).is_some()
     } else {
@@ -94,11 +95,10 @@ fn failure(error: &io::Error) -> Result<(), String> {
 /// Removes a `__pycache__` that holds nothing any more. Left behind, it would keep git from removing
 /// the directory of a package that it deletes later, and Python from noticing that it is gone.
 pub fn emptied_cache(root: &Path, cache: &BStr) {
-    let parent = match cache.strip_suffix(b"/__pycache__") {
-        Some(parent) => parent,
-        None if cache == "__pycache__" => b"",
-        None => return,
-    };
+    let (parent, name) = split(cache);
+    if name != "__pycache__" {
+        return;
+    }
     if let Ok(parent) = Dir::open(root).and_then(|root| root.open_below(parent)) {
         // Refused where anything is in it, which is right.
         let _ = parent.rmdir(b"__pycache__");
@@ -111,10 +111,7 @@ pub fn ghost(root: &Path, ghost: &BStr) -> bool {
     let Ok(root) = Dir::open(root) else {
         return false;
     };
-    let (parent, name) = match ghost.rfind_byte(b'/') {
-        Some(slash) => (&ghost[..slash], &ghost[slash + 1..]),
-        None => (&ghost[..0], ghost),
-    };
+    let (parent, name) = split(ghost);
     let Ok(parent) = root.open_below(parent) else {
         return false;
     };

@@ -12,6 +12,7 @@ use crate::bytecode::{
     EntryFacts, EntryName, Evidence, Kind, Listing, Mismatch, Reason, SourceFacts, State, Verdict,
     judge, parse_beside, parse_in_pycache, timeline,
 };
+use crate::fsys::relative::join;
 use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time, resolve};
 
 /// An entry is read whole up to this many bytes, a source likewise.
@@ -214,17 +215,6 @@ impl<'p> Place<'p> {
         self.touched.set(Some(latest));
         latest
     }
-}
-
-/// `directory/name`, or `name` in the root.
-pub fn join(directory: &BStr, name: &[u8]) -> BString {
-    let mut path = BString::from(Vec::with_capacity(directory.len() + 1 + name.len()));
-    if !directory.is_empty() {
-        path.extend_from_slice(directory);
-        path.push(b'/');
-    }
-    path.extend_from_slice(name);
-    path
 }
 
 /// Where entries lie: a `__pycache__`, a directory of a prefix, or beside their sources.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use bstr::{BString, ByteSlice};
 
+use crate::fsys::relative::split;
+
 /// A directory without anything but a `__pycache__` of orphans and subdirectories.
 #[derive(Debug)]
 pub struct Hollow {
@@ -31,11 +33,8 @@ pub fn ghosts(mut hollow: Vec<Hollow>) -> Vec<BString> {
         {
             continue;
         }
-        let parent = directory
-            .path
-            .rfind_byte(b'/')
-            .map_or_else(BString::default, |slash| directory.path[..slash].into());
-        *ghosts_in.entry(parent).or_default() += 1;
+        let (parent, _) = split(directory.path.as_bstr());
+        *ghosts_in.entry(parent.to_owned()).or_default() += 1;
         ghosts.push(directory.path);
     }
     ghosts

@@ -21,6 +21,7 @@ use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::bytecode::{Kind, Reason, State};
+use crate::fsys::relative;
 use crate::worktree::Repo;
 use crate::worktree::payload::{Base, Payload};
 
@@ -130,13 +131,7 @@ pub struct Entry {
 impl Entry {
     /// Its directory within its tree, and its file name.
     pub fn split(&self) -> (&BStr, &BStr) {
-        match self.path.rfind_byte(b'/') {
-            Some(slash) => (
-                self.path[..slash].as_bstr(),
-                self.path[slash + 1..].as_bstr(),
-            ),
-            None => (BStr::new(""), self.path.as_bstr()),
-        }
+        relative::split(self.path.as_bstr())
     }
 }
 

@@ -9,12 +9,13 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::directory::other_way;
 use super::directory::{
-    Cache, Names, Place, entries_beside, entries_in, is_companion, join, judge_entry,
+    Cache, Names, Place, entries_beside, entries_in, is_companion, judge_entry,
 };
 use super::found::{Found, finish};
 use super::realm::Owner;
 use super::{Entry, Options, Scan, Tree, TreeKind};
 use crate::bytecode::{EntryName, Listing, State};
+use crate::fsys::relative::{join, split};
 use crate::fsys::{Dir, DirBuffer, FileType};
 use crate::worktree::payload::Payload;
 
@@ -57,14 +58,7 @@ pub fn sources(options: &Options<'_>, wanted: &[Wanted]) -> Result<Scan> {
             .iter()
             .filter(|source| !options.exclude.path(source.path.as_bstr()))
         {
-            let slash = source.path.rfind_byte(b'/');
-            let (directory, name) = match slash {
-                Some(slash) => (
-                    source.path[..slash].as_bstr(),
-                    source.path[slash + 1..].as_bstr(),
-                ),
-                None => (BStr::new(""), source.path.as_bstr()),
-            };
+            let (directory, name) = split(source.path.as_bstr());
             directories
                 .entry(directory)
                 .or_default()

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
-use super::directory::{Cache, Names, Place, entries_in, is_companion, join, judge_entry};
+use super::directory::{Cache, Names, Place, entries_in, is_companion, judge_entry};
 use super::found::Found;
 use super::realm::Owner;
 use super::{Options, Tree, TreeKind};
 use crate::bytecode::State;
+use crate::fsys::relative::join;
 use crate::fsys::{Dir, DirBuffer, FileType, Resolved, Time, resolve};
 use crate::worktree::payload::Payload;
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use bstr::{BStr, BString};
+use bstr::{BString, ByteSlice};
 
 use super::{Action, Scan, TreeKind};
 use crate::bytecode::Kind;
+use crate::fsys::relative::{is_below, join};
 use crate::fsys::{Dir, DirBuffer, FileType};
 use crate::purge::{self, Target};
 
@@ -60,11 +61,7 @@ impl Scan {
         let ghosts = std::mem::take(&mut self.ghosts);
         self.ghosts = ghosts
             .into_iter()
-            .filter(|ghost| {
-                touched
-                    .iter()
-                    .any(|directory| is_below(directory.as_ref(), ghost))
-            })
+            .filter(|ghost| touched.iter().any(|directory| is_below(directory, ghost)))
             .filter(|ghost| {
                 if dry_run {
                     self.would_be_empty(ghost)
@@ -123,7 +120,7 @@ impl Scan {
             let Ok(directory) = opened else { return false };
             let mut only_due = true;
             let listed = directory.list(&mut buffer, |name, file_type| {
-                let below: BString = [path.as_slice(), b"/", name].concat().into();
+                let below = join(path.as_bstr(), name);
                 match file_type {
                     FileType::Directory => waiting.push(below),
                     _ => only_due &= due.contains(&below),
@@ -135,9 +132,4 @@ impl Scan {
         }
         true
     }
-}
-
-fn is_below(path: &BStr, directory: &BString) -> bool {
-    path.strip_prefix(directory.as_slice())
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }

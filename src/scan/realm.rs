@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{Entry, Options, Tree, Untouchable};
+use crate::fsys::relative::within;
 use crate::worktree::payload::Comparer;
 use crate::worktree::{Repo, Tracked};
 
@@ -68,11 +69,7 @@ impl Realms {
     /// Adds the repository whose root the walk has met.
     pub fn nested<'a>(&self, root: &Path, path: &BStr, around: &Realm<'a>) -> Arc<Realm<'a>> {
         let directory = root.join(path.to_path_lossy());
-        let within = if around.prefix.is_empty() {
-            path
-        } else {
-            path[around.prefix.len() + 1..].as_bstr()
-        };
+        let within = within(path, around.prefix.as_bstr());
         let comparer = around
             .comparer
             .as_ref()

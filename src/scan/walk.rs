@@ -8,12 +8,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
 
-use super::directory::{Cache, Names, Place, entries_beside, entries_in, join, judge_entry};
+use super::directory::{Cache, Names, Place, entries_beside, entries_in, judge_entry};
 use super::found::Found;
 use super::ghosts::Hollow;
 use super::realm::{Compare, Owner, Realm, Realms};
 use super::{Options, Tree, TreeKind};
 use crate::bytecode::{EntryName, Kind, Listing, State, outdates_until};
+use crate::fsys::relative::{join, split, within};
 use crate::fsys::{Dir, DirBuffer, FileType};
 
 /// So many directories must wait before threads are worth their start.
@@ -315,12 +316,7 @@ impl<'a> Walk<'_, 'a> {
         let Some(comparer) = &realm.comparer else {
             return HashSet::new();
         };
-        let skip = if realm.prefix.is_empty() {
-            0
-        } else {
-            (realm.prefix.len() + 1).min(place.path.len())
-        };
-        let directory = place.path[skip..].as_bstr();
+        let directory = within(place.path, realm.prefix.as_bstr());
         let files = place.python_files();
         let before = found.candidates.len();
         let below = |name: &[u8]| place.names.find(name) == Some(FileType::Directory);
@@ -334,7 +330,7 @@ impl<'a> Walk<'_, 'a> {
         comparer.directory(directory, &files, &below, &read, &mut found.candidates);
         let mut names: HashSet<Vec<u8>> = HashSet::new();
         for candidate in &found.candidates[before..] {
-            names.insert(file_name(&candidate.path).to_vec());
+            names.insert(split(candidate.path.as_bstr()).1.to_vec());
         }
         if comparer.knows_any() {
             let known = files
@@ -527,9 +523,4 @@ fn descend(venv: Venv, root_of_venv: bool, name: &[u8]) -> Option<Venv> {
         Venv::Lib if name.starts_with(b"python") || name.starts_with(b"pypy") => Some(Venv::Python),
         Venv::Inside | Venv::Lib | Venv::Python => Some(Venv::Inside),
     }
-}
-
-fn file_name(path: &BString) -> &[u8] {
-    path.rfind_byte(b'/')
-        .map_or(path.as_slice(), |slash| &path[slash + 1..])
 }

@@ -16,6 +16,7 @@ use bstr::{BStr, BString, ByteSlice as _};
 use super::compare::is_blob;
 use super::index::{Index, IndexEntry};
 use super::repo::{Attribute, Repo};
+use crate::fsys::relative::{join, split};
 
 /// What attributes can do to the files of a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,14 +90,9 @@ impl Attributes {
         let above = if directory.is_empty() {
             self.everywhere
         } else {
-            let slash = directory.rfind_byte(b'/').unwrap_or(0);
-            self.reach(directory[..slash].as_bstr())
+            self.reach(split(directory).0)
         };
-        let mut file = directory.to_owned();
-        if !file.is_empty() {
-            file.push(b'/');
-        }
-        file.extend_from_slice(b".gitattributes");
+        let file = join(directory, b".gitattributes");
         let path = self.root.join(std::ffi::OsStr::from_bytes(&file));
         let own = if self.index.tracks(file.as_bstr()) && path.symlink_metadata().is_err() {
             // git reads it from the index then.

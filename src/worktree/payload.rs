@@ -18,6 +18,7 @@ use super::changes::is_python;
 use super::compare::{Comparison, Rules, blob_id, compare};
 use super::index::Index;
 use super::repo::Repo;
+use crate::fsys::relative::{is_below, join, split, within};
 use crate::fsys::{FileType, Stat};
 
 /// What the payload is measured against.
@@ -187,14 +188,7 @@ impl Base {
     }
 
     fn is_wanted(&self, path: &BString) -> bool {
-        self.only.is_empty()
-            || self.only.iter().any(|only| {
-                only.is_empty()
-                    || path == only
-                    || path
-                        .strip_prefix(only.as_slice())
-                        .is_some_and(|rest| rest.starts_with(b"/"))
-            })
+        self.only.is_empty() || self.only.iter().any(|only| is_below(path, only))
     }
 }
 
@@ -205,14 +199,7 @@ fn answer(
     prefix: &BString,
     asked: Vec<Candidate>,
 ) -> Result<Vec<BString>> {
-    let own = |path: &BString| -> BString {
-        let skip = if prefix.is_empty() {
-            0
-        } else {
-            prefix.len() + 1
-        };
-        path[skip..].into()
-    };
+    let own = |path: &BString| within(path.as_bstr(), prefix.as_bstr()).to_owned();
     let bytes = |path: &BString| std::fs::read(root.join(path.to_path_lossy())).unwrap_or_default();
     let mut found = Vec::new();
     let (attributed, rest): (Vec<_>, Vec<_>) = asked.into_iter().partition(|candidate| {
@@ -252,14 +239,14 @@ fn answer(
     // A directory that is ignored says it for everything in it; tracked files are not asked about.
     let directories: BTreeSet<BString> = untracked
         .iter()
-        .map(|candidate| parent(&own(&candidate.path)).to_owned())
+        .map(|candidate| split(own(&candidate.path).as_bstr()).0.to_owned())
         .filter(|directory| !directory.is_empty())
         .collect();
     let directories: Vec<BString> = directories.into_iter().collect();
     let ignored: HashSet<BString> = repo.ignored(&directories)?.into_iter().collect();
     let open: Vec<Candidate> = untracked
         .into_iter()
-        .filter(|candidate| !ignored.contains(parent(&own(&candidate.path))))
+        .filter(|candidate| !ignored.contains(split(own(&candidate.path).as_bstr()).0))
         .collect();
     let paths: Vec<BString> = open.iter().map(|candidate| own(&candidate.path)).collect();
     let ignored: HashSet<BString> = repo.ignored(&paths)?.into_iter().collect();
@@ -270,11 +257,6 @@ fn answer(
             .map(|(candidate, _)| candidate.path),
     );
     Ok(found)
-}
-
-fn parent(path: &BString) -> &BStr {
-    path.rfind_byte(b'/')
-        .map_or(BStr::new(""), |slash| path[..slash].as_bstr())
 }
 
 impl Comparer {
@@ -317,14 +299,9 @@ impl Comparer {
         candidates: &mut Vec<Candidate>,
     ) {
         let (entries, folders) = self.index.directory(directory);
-        let skip = if directory.is_empty() {
-            0
-        } else {
-            directory.len() + 1
-        };
         let mut add = |path: &BStr, question| {
             candidates.push(Candidate {
-                path: join(&self.prefix, path),
+                path: join(self.prefix.as_bstr(), path),
                 prefix: self.prefix.clone(),
                 question,
             });
@@ -334,7 +311,7 @@ impl Comparer {
             if !entry.is_blob() || !is_python(entry.path) {
                 continue;
             }
-            let name = &entry.path.as_bytes()[skip..];
+            let name = split(entry.path).1.as_bytes();
             match files.binary_search_by(|(file, _)| (*file).cmp(name)) {
                 Err(_) if entry.is_skip_worktree() => {}
                 Err(_) => add(entry.path, Question::Nothing),
@@ -364,7 +341,7 @@ impl Comparer {
             .zip(&tracked)
             .filter(|((name, _), tracked)| is_python(name) && !**tracked)
         {
-            let path = join(&directory.to_owned(), name.as_bstr());
+            let path = join(directory, name);
             let question = if self.index.is_folded(path.as_bstr()) {
                 Question::Folded
             } else {
@@ -373,7 +350,7 @@ impl Comparer {
             add(path.as_bstr(), question);
         }
         for folder in folders.into_iter().filter(|folder| !below(folder)) {
-            let folder = join(&directory.to_owned(), folder.as_bstr());
+            let folder = join(directory, folder);
             for entry in self.index.below(folder.as_bstr()) {
                 if entry.is_blob() && is_python(entry.path) && !entry.is_skip_worktree() {
                     add(entry.path, Question::Nothing);
@@ -396,16 +373,6 @@ impl Comparer {
     pub fn is_known(&self, path: &BStr) -> bool {
         self.known.contains(path)
     }
-}
-
-fn join(directory: &BString, name: &BStr) -> BString {
-    if directory.is_empty() {
-        return name.to_owned();
-    }
-    let mut path = directory.clone();
-    path.push(b'/');
-    path.extend_from_slice(name);
-    path
 }
 
 /// SHA-256 of what a source says: its bytes, and for a symlink also where it points. `None` if it

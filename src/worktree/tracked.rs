@@ -10,6 +10,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::index::Index;
 use super::repo::Repo;
+use crate::fsys::relative::join;
 
 /// What one repository tracks. Where neither an index nor HEAD can say, everything counts as
 /// tracked.
@@ -79,13 +80,8 @@ impl Tracked {
 
     /// Whether the file is tracked.
     pub fn contains(&self, path: &BStr) -> bool {
-        let whole;
-        let path = if self.prefix.is_empty() {
-            path
-        } else {
-            whole = BString::from([self.prefix.as_slice(), b"/", path].concat());
-            whole.as_bstr()
-        };
+        let path = join(self.prefix.as_bstr(), path);
+        let path = path.as_bstr();
         self.unknown
             || self.indexes.iter().any(|index| index.tracks(path))
             || self.head.contains(path)
