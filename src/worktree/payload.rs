@@ -147,14 +147,15 @@ impl Base {
         candidates: Vec<Candidate>,
         excluded: &dyn Fn(&BStr) -> bool,
     ) -> Result<Payload> {
-        let mut paths: BTreeSet<BString> = BTreeSet::new();
+        // Whether git knows the source: only then is one that is not there a deleted one.
+        let mut paths: BTreeMap<BString, bool> = BTreeMap::new();
         let mut questions: HashMap<BString, Vec<Candidate>> = HashMap::new();
         if let Some(top) = &self.top {
-            paths.extend(top.known.iter().cloned());
+            paths.extend(top.known.iter().map(|path| (path.clone(), true)));
         }
         for candidate in candidates {
             if candidate.question == Question::Nothing {
-                paths.insert(candidate.path);
+                paths.insert(candidate.path, true);
             } else {
                 questions
                     .entry(candidate.prefix.clone())
@@ -171,14 +172,18 @@ impl Base {
                 Some(&nested)
             };
             let Some(repo) = repo else { continue };
-            paths.extend(answer(root, repo, &prefix, asked)?);
+            for candidate in answer(root, repo, &prefix, asked)? {
+                let known = candidate.question != Question::Ignored;
+                *paths.entry(candidate.path).or_default() |= known;
+            }
         }
         let sources = paths
             .into_iter()
-            .filter(|path| !excluded(path.as_bstr()) && self.is_wanted(path))
-            .map(|path| {
+            .filter(|(path, _)| !excluded(path.as_bstr()) && self.is_wanted(path))
+            .filter_map(|(path, known)| {
                 let hash = content_hash(&root.join(path.to_path_lossy()));
-                (path, hash)
+                // An untracked source that has vanished since the walk is no source at all.
+                (known || hash.is_some()).then_some((path, hash))
             })
             .collect();
         Ok(Payload {
@@ -198,7 +203,7 @@ fn answer(
     repo: &Repo,
     prefix: &BString,
     asked: Vec<Candidate>,
-) -> Result<Vec<BString>> {
+) -> Result<Vec<Candidate>> {
     let own = |path: &BString| within(path.as_bstr(), prefix.as_bstr()).to_owned();
     let bytes = |path: &BString| std::fs::read(root.join(path.to_path_lossy())).unwrap_or_default();
     let mut found = Vec::new();
@@ -219,7 +224,7 @@ fn answer(
             })
         };
         if differs {
-            found.push(candidate.path);
+            found.push(candidate);
         }
     }
     let mut untracked = Vec::new();
@@ -227,11 +232,14 @@ fn answer(
         let in_head = (candidate.question == Question::Folded)
             .then(|| repo.resolve(&format!("HEAD:{}", own(&candidate.path))));
         match in_head.flatten() {
-            None => untracked.push(candidate),
+            None => untracked.push(Candidate {
+                question: Question::Ignored,
+                ..candidate
+            }),
             Some(id) => {
                 let actual = blob_id(repo.hash_kind(), &bytes(&candidate.path));
                 if actual.is_none_or(|actual| actual.to_hex() != *id) {
-                    found.push(candidate.path);
+                    found.push(candidate);
                 }
             }
         }
@@ -254,7 +262,7 @@ fn answer(
         open.into_iter()
             .zip(paths)
             .filter(|(_, path)| !ignored.contains(path))
-            .map(|(candidate, _)| candidate.path),
+            .map(|(candidate, _)| candidate),
     );
     Ok(found)
 }

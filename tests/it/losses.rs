@@ -10,6 +10,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use pycgate::worktree::Repo;
+use pycgate::worktree::payload::{Base, Candidate, Question};
+
 use crate::harness::{Dir, TestCommand, announce, interpreter, is_root};
 
 /// An entry of an interpreter nobody knows: judged by times alone, and racy when just written.
@@ -517,6 +520,31 @@ fn a_directory_swapped_for_a_link_ten_thousand_times_leads_nowhere() {
         before,
         "after {} swaps",
         swapped.load(Ordering::Relaxed)
+    );
+}
+
+#[test]
+fn an_untracked_source_that_vanishes_is_no_deletion() {
+    let dir = Dir::new();
+    dir.write("mod.py", "V = 1\n");
+    dir.commit("one");
+    let repo = Repo::nested(dir.root()).expect("the repository");
+    let base = Base::new(&repo, None, Vec::new()).expect("a base");
+    let candidate = |path: &str, question| Candidate {
+        path: path.into(),
+        prefix: "".into(),
+        question,
+    };
+    // What a walk has seen, and what is there no more when it is hashed.
+    let seen = vec![
+        candidate("untracked.py", Question::Ignored),
+        candidate("tracked.py", Question::Nothing),
+    ];
+    let payload = base.finish(dir.root(), Some(&repo), seen, &|_| false);
+    let sources = payload.expect("a payload").sources;
+    assert_eq!(
+        sources.into_iter().collect::<Vec<_>>(),
+        [("tracked.py".into(), None)]
     );
 }
 
