@@ -81,6 +81,13 @@ fn past_margin(margin: Margin, source: &Path) -> SystemTime {
     UNIX_EPOCH + touched + Duration::from_millis(fixed + coarse + size + 60)
 }
 
+/// Whether an entry was written before the margin of its source was over. A machine that is stopped
+/// for that long in the middle of a compile is a limit that the documents name, and shows nothing.
+pub fn within_margin(margin: Margin, entry: &Path, source: &Path) -> bool {
+    let written = fs::metadata(entry).and_then(|stat| stat.modified());
+    written.is_ok_and(|written| written < past_margin(margin, source))
+}
+
 /// How many trees of innocents are made with one wait.
 const BATCH: usize = 24;
 /// How many modules each of them has.
