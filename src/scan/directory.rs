@@ -48,6 +48,13 @@ impl Names {
         Ok(names)
     }
 
+    /// Opens a directory below a root and lists it.
+    pub fn below(root: &Dir, path: &BStr, buffer: &mut DirBuffer) -> io::Result<(Dir, Self)> {
+        let directory = root.open_below(path)?;
+        let names = Self::of(&directory, buffer)?;
+        Ok((directory, names))
+    }
+
     /// Every name with its type.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
         self.spans
@@ -184,6 +191,28 @@ impl<'p> Place<'p> {
         }
     }
 
+    /// Opens and lists its `__pycache__`, a symlinked one only to look at. `None` if there is none.
+    pub fn open_cache(&self, buffer: &mut DirBuffer) -> Option<io::Result<OpenCache>> {
+        let name = b"__pycache__";
+        let symlinked = match self.names.find(name)? {
+            FileType::Directory => false,
+            FileType::Symlink => true,
+            _ => return None,
+        };
+        let opened = if symlinked {
+            self.directory.open_followed(name)
+        } else {
+            self.directory.open_child(name)
+        };
+        Some(opened.and_then(|directory| {
+            Ok(OpenCache {
+                names: Names::of(&directory, buffer)?,
+                directory,
+                symlinked,
+            })
+        }))
+    }
+
     /// The absolute path of a name in it.
     pub fn absolute(&self, name: &[u8]) -> PathBuf {
         self.root
@@ -215,6 +244,13 @@ impl<'p> Place<'p> {
         self.touched.set(Some(latest));
         latest
     }
+}
+
+/// A `__pycache__` that is open.
+pub struct OpenCache {
+    pub directory: Dir,
+    pub names: Names,
+    pub symlinked: bool,
 }
 
 /// Where entries lie: a `__pycache__`, a directory of a prefix, or beside their sources.
@@ -299,13 +335,14 @@ pub struct Judged<'n> {
 
 impl Judged<'_> {
     /// The entry as it is listed.
-    pub fn entry(
-        self,
-        place: &Place<'_>,
-        cache: &Cache<'_>,
-        parsed: &EntryName<'_>,
-        name: &[u8],
-    ) -> Entry {
+    pub fn entry(self, one: &One<'_>) -> Entry {
+        let One {
+            place,
+            cache,
+            parsed,
+            name,
+            ..
+        } = one;
         Entry {
             tree: cache.tree,
             path: join(cache.path, name),
@@ -324,16 +361,25 @@ impl Judged<'_> {
     }
 }
 
-/// Judges the file `name` in `cache` against the sources in `place`; `None` for what is no entry
-/// (a directory, a FIFO, something that has vanished).
-pub fn judge_entry<'n>(
-    place: &Place<'n>,
-    listing: &Listing<'n>,
-    cache: &Cache<'_>,
-    parsed: &EntryName<'_>,
-    name: &[u8],
-    read_header: bool,
-) -> Option<Judged<'n>> {
+/// One entry with all that surrounds it.
+pub struct One<'o> {
+    pub place: &'o Place<'o>,
+    pub listing: &'o Listing<'o>,
+    pub cache: &'o Cache<'o>,
+    pub parsed: EntryName<'o>,
+    pub name: &'o [u8],
+}
+
+/// Judges an entry against the sources in its place; `None` for what is no entry (a directory, a
+/// FIFO, something that has vanished).
+pub fn judge_entry<'o>(one: &One<'o>, read_header: bool) -> Option<Judged<'o>> {
+    let One {
+        place,
+        listing,
+        cache,
+        parsed,
+        name,
+    } = one;
     let lstat = match cache.directory.lstat(name) {
         Ok(lstat) => lstat,
         Err(error) => {
@@ -355,7 +401,7 @@ pub fn judge_entry<'n>(
         },
         _ => return None,
     }
-    let mut worst: Option<Judged<'n>> = None;
+    let mut worst: Option<Judged<'o>> = None;
     parsed.each_source(listing, &mut |source| {
         let Some(source_facts) = place.facts(source) else {
             return;

@@ -4,6 +4,8 @@ use anyhow::{Context, Result};
 use bstr::{BStr, ByteSlice};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
+use crate::fsys::relative::split;
+
 /// Globs as in a `.gitignore`: with a slash they hold from the root on, without one at any depth;
 /// a slash at the end means directories only.
 #[derive(Debug, Default)]
@@ -56,7 +58,7 @@ impl Exclude {
 
     /// Whether a directory of the tree is left out, with all below it.
     pub fn directory(&self, path: &BStr) -> bool {
-        !self.empty && self.directories.is_match(path.to_path_lossy())
+        !self.empty && !path.is_empty() && self.directories.is_match(path.to_path_lossy())
     }
 
     /// Whether a file is left out by its own name; its directories are asked about on the way.
@@ -64,15 +66,19 @@ impl Exclude {
         !self.empty && self.any.is_match(path.to_path_lossy())
     }
 
+    /// Whether a directory or one above it is left out.
+    pub fn directory_or_above(&self, path: &BStr) -> bool {
+        let above = || {
+            path.find_iter("/")
+                .any(|slash| self.directory(path[..slash].as_bstr()))
+        };
+        !self.empty && (above() || self.directory(path))
+    }
+
     /// Whether a path is left out by its own name or a directory above it.
     pub fn path(&self, path: &BStr) -> bool {
-        if self.empty {
-            return false;
-        }
-        let above = path
-            .find_iter("/")
-            .any(|slash| self.directory(path[..slash].as_bstr()));
-        above || self.file(path)
+        let (directory, _) = split(path);
+        !self.empty && (self.directory_or_above(directory) || self.file(path))
     }
 }
 
@@ -97,6 +103,8 @@ mod tests {
         ] {
             assert_eq!(exclude.path(path.into()), expected, "{path}");
         }
+        let below = Exclude::new(&["*/"]).expect("a glob");
+        assert!(!below.path("a.py".into()) && below.path("a/b.py".into()));
         assert!(Exclude::new(&["a["]).is_err());
     }
 }

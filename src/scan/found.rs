@@ -7,12 +7,25 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
-use super::directory::{Place, is_companion};
+use super::directory::{Judged, One, Place, is_companion, judge_entry};
 use super::ghosts::{Hollow, ghosts};
 use super::realm::Realms;
-use super::{Counts, Entry, Options, Scan, Tree, Trouble};
-use crate::bytecode::{Reason, State};
+use super::venv::Venv;
+use super::{Counts, Entry, Options, Rules, Scan, Tree, Trouble};
+use crate::bytecode::{Kind, Reason, State};
+use crate::fsys::relative::{join, split};
 use crate::worktree::payload::{Candidate, Payload};
+
+/// What became of a name that looked like an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is no file, or has vanished.
+    Nothing,
+    /// The user leaves it out.
+    LeftOut,
+    /// It is judged and counted.
+    Judged(State),
+}
 
 /// What a scan has gathered so far.
 #[derive(Default)]
@@ -37,6 +50,40 @@ impl Found {
         self.counts.merge(other.counts);
         self.candidates.extend(other.candidates);
         self.outdated = self.outdated.max(other.outdated);
+    }
+
+    /// Judges one entry, counts it, and lists it if it is noteworthy or `wanted`, which makes it due.
+    pub fn take(
+        &mut self,
+        rules: Rules<'_>,
+        one: &One<'_>,
+        wanted: &dyn Fn(&Judged<'_>) -> bool,
+    ) -> Taken {
+        let Some(judged) = judge_entry(one, rules.read_every_header) else {
+            return Taken::Nothing;
+        };
+        if !rules.exclude.is_empty() {
+            let path = judged.source.map_or_else(
+                || join(one.cache.path, one.name),
+                |source| one.place.relative(source),
+            );
+            if rules.exclude.file(path.as_bstr()) {
+                return Taken::LeftOut;
+            }
+        }
+        let state = judged.state;
+        self.counts.add(state);
+        let due = wanted(&judged);
+        let noteworthy = !matches!(state, State::Settled | State::Rejected);
+        if due || noteworthy || rules.keep_all || one.parsed.kind == Kind::Companion {
+            let mut entry = judged.entry(one);
+            entry.due = due;
+            if one.place.root != rules.root {
+                entry.source = entry.source.map(|source| absolute(one.place.root, &source));
+            }
+            self.entries.push(entry);
+        }
+        Taken::Judged(state)
     }
 
     /// Notes what could not be looked at in a directory.
@@ -69,11 +116,13 @@ pub fn payload(options: &Options<'_>, candidates: Vec<Candidate>) -> Result<Payl
 }
 
 fn in_venv(root: &Path, path: &BStr) -> bool {
-    path.find_iter("/").any(|slash| {
-        let directory = root.join(path[..slash].to_path_lossy());
-        directory.join("pyvenv.cfg").symlink_metadata().is_ok()
-            && !path[slash + 1..].starts_with(b"src/")
-    })
+    Venv::of(root, split(path).0) != Some(Venv::Outside)
+}
+
+fn absolute(root: &Path, relative: &BString) -> BString {
+    use std::os::unix::ffi::OsStrExt;
+    let path = root.join(relative.to_path_lossy());
+    path.as_os_str().as_bytes().into()
 }
 
 /// Says which entries are due, once the payload is known.

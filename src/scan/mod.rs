@@ -12,6 +12,7 @@ mod named;
 mod prefix;
 mod purging;
 mod realm;
+mod venv;
 mod walk;
 
 use std::io;
@@ -51,6 +52,29 @@ pub struct Options<'a> {
     pub payload: Option<&'a Base>,
     /// Told the number of directories seen so far.
     pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
+}
+
+/// What judging a single entry needs of the options: all but the repository, whose handle is one
+/// thread's.
+#[derive(Clone, Copy)]
+struct Rules<'a> {
+    root: &'a Path,
+    exclude: &'a Exclude,
+    read_every_header: bool,
+    keep_all: bool,
+    numba_all: bool,
+}
+
+impl<'a> Options<'a> {
+    fn rules(&self) -> Rules<'a> {
+        Rules {
+            root: self.root,
+            exclude: self.exclude,
+            read_every_header: self.read_every_header,
+            keep_all: self.keep_all,
+            numba_all: self.numba_all,
+        }
+    }
 }
 
 /// What kind of tree entries lie in.

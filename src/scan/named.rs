@@ -7,16 +7,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use bstr::{BStr, BString, ByteSlice};
 
-use super::directory::other_way;
-use super::directory::{
-    Cache, Names, Place, entries_beside, entries_in, is_companion, judge_entry,
-};
+use super::directory::{Cache, Names, One, Place, entries_beside, entries_in, other_way};
 use super::found::{Found, finish};
 use super::realm::Owner;
-use super::{Entry, Options, Scan, Tree, TreeKind};
+use super::{Options, Rules, Scan, Tree, TreeKind};
 use crate::bytecode::{EntryName, Listing, State};
 use crate::fsys::relative::{join, split};
-use crate::fsys::{Dir, DirBuffer, FileType};
+use crate::fsys::{Dir, DirBuffer};
 use crate::worktree::payload::Payload;
 
 /// A source whose entries are wanted.
@@ -138,10 +135,7 @@ fn in_work_tree(
     buffer: &mut DirBuffer,
     found: &mut Found,
 ) {
-    let opened = root
-        .open_below(path)
-        .and_then(|directory| Ok((Names::of(&directory, buffer)?, directory)));
-    let (names, directory) = match opened {
+    let (directory, names) = match Names::below(root, path, buffer) {
         Ok(opened) => opened,
         Err(error) => {
             return found.trouble(
@@ -167,39 +161,41 @@ fn in_work_tree(
             realm,
             symlinked: false,
         };
-        note(
-            options, &place, &listing, &cache, &parsed, name, sources, found,
-        );
+        let one = One {
+            place: &place,
+            listing: &listing,
+            cache: &cache,
+            parsed,
+            name,
+        };
+        note(options.rules(), &one, sources, found);
     }
-    let Some(file_type) = names.find(b"__pycache__") else {
-        return found.failed(&place);
-    };
-    let symlinked = file_type == FileType::Symlink;
-    let opened = match file_type {
-        FileType::Symlink => directory.open_followed(b"__pycache__"),
-        FileType::Directory => directory.open_child(b"__pycache__"),
-        _ => return,
-    };
     let cache_path = join(path, b"__pycache__");
-    match opened.and_then(|cache| Ok((Names::of(&cache, buffer)?, cache))) {
-        Err(error) => found.trouble(
+    match place.open_cache(buffer) {
+        None => {}
+        Some(Err(error)) => found.trouble(
             options.root.join(cache_path.to_path_lossy()),
             "reading the directory",
             error,
         ),
-        Ok((entries, directory)) => {
+        Some(Ok(open)) => {
             let cache = Cache {
                 tree: 0,
                 root: options.root,
                 path: cache_path.as_bstr(),
-                directory: &directory,
+                directory: &open.directory,
                 realm,
-                symlinked,
+                symlinked: open.symlinked,
             };
-            for (name, parsed) in entries_in(&entries) {
-                note(
-                    options, &place, &listing, &cache, &parsed, name, sources, found,
-                );
+            for (name, parsed) in entries_in(&open.names) {
+                let one = One {
+                    place: &place,
+                    listing: &listing,
+                    cache: &cache,
+                    parsed,
+                    name,
+                };
+                note(options.rules(), &one, sources, found);
             }
         }
     }
@@ -207,50 +203,18 @@ fn in_work_tree(
 }
 
 /// Judges an entry if one of the wanted sources owns it, and says whether it is due.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one entry with all that surrounds it"
-)]
-fn note(
-    options: &Options<'_>,
-    place: &Place<'_>,
-    listing: &Listing<'_>,
-    cache: &Cache<'_>,
-    parsed: &EntryName<'_>,
-    name: &[u8],
-    sources: &InDirectory<'_>,
-    found: &mut Found,
-) {
-    let owners = belonging(parsed, sources);
-    if owners.is_empty() {
-        return;
-    }
-    let judged = judge_entry(
-        place,
-        listing,
-        cache,
-        parsed,
-        name,
-        options.read_every_header,
-    );
-    let Some(judged) = judged else { return };
-    let mut entry = judged.entry(place, cache, parsed, name);
-    entry.due = is_due(&entry, &owners);
-    found.counts.add(entry.state);
-    if entry.due
-        || options.keep_all
-        || is_companion(&entry)
-        || !matches!(entry.state, State::Settled | State::Rejected)
-    {
-        found.entries.push(entry);
+fn note(rules: Rules<'_>, one: &One<'_>, sources: &InDirectory<'_>, found: &mut Found) {
+    let owners = belonging(&one.parsed, sources);
+    if !owners.is_empty() {
+        found.take(rules, one, &|judged| is_due(judged.state, &owners));
     }
 }
 
-fn is_due(entry: &Entry, owners: &[&Wanted]) -> bool {
-    if entry.state == State::Orphan {
+fn is_due(state: State, owners: &[&Wanted]) -> bool {
+    if state == State::Orphan {
         return owners.iter().any(|owner| owner.gone || owner.purge);
     }
-    entry.state >= State::Racy || owners.iter().any(|owner| owner.purge)
+    state >= State::Racy || owners.iter().any(|owner| owner.purge)
 }
 
 fn in_prefix(
@@ -274,33 +238,21 @@ fn in_prefix(
                 .as_bytes()
                 .trim_start_with(|c| c == '/')
                 .into();
-            let Ok(directory) = tree.handle.open_below(&inside) else {
-                continue;
-            };
-            let Ok(names) = Names::of(&directory, buffer) else {
-                continue;
-            };
-            let first = found.entries.len();
-            super::prefix::judge_directory(
-                options,
-                &tree,
-                inside.as_bstr(),
-                &directory,
-                &names,
-                buffer,
-                &mut |entry| {
-                    let (_, name) = entry.split();
-                    crate::bytecode::parse_in_pycache(name)
-                        .is_some_and(|parsed| !belonging(&parsed, sources).is_empty())
-                },
-                found,
-            );
-            for entry in &mut found.entries[first..] {
-                let (_, name) = entry.split();
-                let owners = crate::bytecode::parse_in_pycache(name)
-                    .map(|parsed| belonging(&parsed, sources))
-                    .unwrap_or_default();
-                entry.due = is_due(entry, &owners);
+            match Names::below(&tree.handle, inside.as_bstr(), buffer) {
+                Err(error) => found.trouble(
+                    prefix.join(inside.to_path_lossy()),
+                    "reading the directory",
+                    error,
+                ),
+                Ok(listed) => super::prefix::directory(
+                    options,
+                    &tree,
+                    inside.as_bstr(),
+                    &listed,
+                    buffer,
+                    found,
+                    &|found, one| note(options.rules(), one, sources, found),
+                ),
             }
         }
     }

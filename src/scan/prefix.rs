@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
-use super::directory::{Cache, Names, Place, entries_in, is_companion, judge_entry};
+use super::directory::{Cache, Names, One, Place, entries_in};
 use super::found::Found;
 use super::realm::Owner;
+use super::venv::Venv;
 use super::{Options, Tree, TreeKind};
-use crate::bytecode::State;
 use crate::fsys::relative::join;
 use crate::fsys::{Dir, DirBuffer, FileType, Resolved, Time, resolve};
 use crate::worktree::payload::Payload;
@@ -28,11 +28,7 @@ pub fn walk(options: &Options<'_>, payload: &Payload, found: &mut Found) -> Resu
         let mut buffer = DirBuffer::default();
         let mut waiting = vec![BString::default()];
         while let Some(path) = waiting.pop() {
-            let listed = tree
-                .handle
-                .open_below(&path)
-                .and_then(|directory| Ok((Names::of(&directory, &mut buffer)?, directory)));
-            let (names, directory) = match listed {
+            let listed = match Names::below(&tree.handle, path.as_bstr(), &mut buffer) {
                 Ok(listed) => listed,
                 Err(error) => {
                     found.trouble(
@@ -43,29 +39,26 @@ pub fn walk(options: &Options<'_>, payload: &Payload, found: &mut Found) -> Resu
                     continue;
                 }
             };
-            let below = names
+            let below = listed
+                .1
                 .iter()
                 .filter(|(name, file_type)| *file_type == FileType::Directory && *name != b".git");
             waiting.extend(below.map(|(name, _)| join(path.as_bstr(), name)));
-            if entries_in(&names).next().is_some() {
-                judge_directory(
+            if entries_in(&listed.1).next().is_some() {
+                let each = |found: &mut Found, one: &One<'_>| {
+                    found.take(options.rules(), one, &|judged| {
+                        let source = judged.source.map(|source| one.place.relative(source));
+                        source.is_some_and(|source| payload.sources.contains_key(&source))
+                    });
+                };
+                directory(
                     options,
                     &tree,
                     path.as_bstr(),
-                    &directory,
-                    &names,
+                    &listed,
                     &mut buffer,
-                    &mut |entry| {
-                        let wanted = entry
-                            .source
-                            .as_ref()
-                            .is_some_and(|source| payload.sources.contains_key(source));
-                        wanted
-                            || options.keep_all
-                            || is_companion(entry)
-                            || !matches!(entry.state, State::Settled | State::Rejected)
-                    },
                     found,
+                    &each,
                 );
             }
         }
@@ -130,38 +123,34 @@ fn in_repository_data(options: &Options<'_>, path: &Path) -> bool {
         })
 }
 
-/// Judges the entries of one directory of a prefix, if its sources lie in the work tree. `keep`
-/// tells which to list.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the parts of one directory, all of them at hand where it is called"
-)]
-pub fn judge_directory(
+/// Gives `each` entry of one directory of a prefix with its place, if its sources lie in the work
+/// tree and are looked at there.
+pub fn directory(
     options: &Options<'_>,
     prefix: &Prefix,
     path: &BStr,
-    directory: &Dir,
-    names: &Names,
+    (directory, names): &(Dir, Names),
     buffer: &mut DirBuffer,
-    keep: &mut dyn FnMut(&super::Entry) -> bool,
     found: &mut Found,
+    each: &dyn Fn(&mut Found, &One<'_>),
 ) {
     let Some((source_directory, links)) = sources_of(options.root, path) else {
         return;
     };
-    if options
+    let left_out = options
         .exclude
-        .path(join(source_directory.as_bstr(), b"x").as_bstr())
-    {
+        .directory_or_above(source_directory.as_bstr());
+    if left_out || Venv::of(options.root, source_directory.as_bstr()).is_none() {
         return;
     }
-    let opened = Dir::open(options.root).and_then(|root| root.open_below(&source_directory));
-    let opened = opened.and_then(|sources| Ok((Names::of(&sources, buffer)?, sources)));
+    let opened = Dir::open(options.root)
+        .and_then(|root| Names::below(&root, source_directory.as_bstr(), buffer));
     let none = Names::default();
-    let (source_names, sources) = match &opened {
-        Ok((names, sources)) => (names, sources),
+    let (sources, source_names) = match &opened {
+        Ok((sources, names)) => (sources, names),
         // The sources' directory is gone: every entry is an orphan.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => (&none, directory),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (directory, &none),
+        // Whoever looks at the sources themselves names it.
         Err(_) => return,
     };
     let mut place = Place::new(
@@ -181,20 +170,14 @@ pub fn judge_directory(
         symlinked: false,
     };
     for (name, parsed) in entries_in(names) {
-        let judged = judge_entry(
-            &place,
-            &listing,
-            &cache,
-            &parsed,
+        let one = One {
+            place: &place,
+            listing: &listing,
+            cache: &cache,
+            parsed,
             name,
-            options.read_every_header,
-        );
-        let Some(judged) = judged else { continue };
-        let entry = judged.entry(&place, &cache, &parsed, name);
-        found.counts.add(entry.state);
-        if keep(&entry) {
-            found.entries.push(entry);
-        }
+        };
+        each(found, &one);
     }
     found.failed(&place);
 }

@@ -8,30 +8,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
 
-use super::directory::{Cache, Names, Place, entries_beside, entries_in, judge_entry};
-use super::found::Found;
+use super::directory::{Cache, Judged, Names, One, Place, entries_beside, entries_in};
+use super::found::{Found, Taken};
 use super::ghosts::Hollow;
 use super::realm::{Compare, Owner, Realm, Realms};
-use super::{Options, Tree, TreeKind};
-use crate::bytecode::{EntryName, Kind, Listing, State, outdates_until};
+use super::venv::{MARK, Venv};
+use super::{Options, Rules, Tree, TreeKind};
+use crate::bytecode::{State, outdates_until};
 use crate::fsys::relative::{join, split, within};
 use crate::fsys::{Dir, DirBuffer, FileType};
 
 /// So many directories must wait before threads are worth their start.
 const WORTH_THREADS: usize = 24;
-
-/// Where in a virtual environment a directory is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Venv {
-    /// In none.
-    Outside,
-    /// In one, but not on the way to its packages.
-    Inside,
-    /// `lib`, `lib64`, `Lib`.
-    Lib,
-    /// `lib/python3.11` and its like.
-    Python,
-}
 
 /// A directory to look at.
 struct Item<'a> {
@@ -40,19 +28,10 @@ struct Item<'a> {
     venv: Venv,
 }
 
-/// What the threads need of the options: all but the repository, whose handle is one thread's.
-#[derive(Clone, Copy)]
-struct Shared<'a> {
-    exclude: &'a super::Exclude,
-    read_every_header: bool,
-    keep_all: bool,
-    numba_all: bool,
-    progress: Option<&'a (dyn Fn(u64) + Sync)>,
-}
-
 /// One walk over one tree.
 struct Walk<'w, 'a> {
-    options: Shared<'a>,
+    rules: Rules<'a>,
+    progress: Option<&'a (dyn Fn(u64) + Sync)>,
     tree: usize,
     kind: TreeKind,
     root: &'w Path,
@@ -137,15 +116,9 @@ fn one<'a>(
 ) -> Result<Found> {
     let handle =
         Dir::open(root).with_context(|| format!("cannot open the directory {}", root.display()))?;
-    let shared = Shared {
-        exclude: options.exclude,
-        read_every_header: options.read_every_header,
-        keep_all: options.keep_all,
-        numba_all: options.numba_all,
-        progress: options.progress,
-    };
     let walk = Walk {
-        options: shared,
+        rules: options.rules(),
+        progress: options.progress,
         tree,
         kind,
         root,
@@ -246,15 +219,11 @@ impl<'a> Walk<'_, 'a> {
     }
 
     fn visit(&self, item: &Item<'a>, buffer: &mut DirBuffer, found: &mut Found) -> Vec<Item<'a>> {
-        if let Some(progress) = self.options.progress {
+        if let Some(progress) = self.progress {
             progress(self.seen.fetch_add(1, Ordering::Relaxed) + 1);
         }
         let path = item.path.as_bstr();
-        let listed = self.handle.open_below(path).and_then(|directory| {
-            let names = Names::of(&directory, buffer)?;
-            Ok((directory, names))
-        });
-        let (directory, names) = match listed {
+        let (directory, names) = match Names::below(&self.handle, path, buffer) {
             Ok(listed) => listed,
             Err(error) => {
                 found.trouble(
@@ -270,11 +239,7 @@ impl<'a> Walk<'_, 'a> {
         } else {
             Arc::clone(&item.realm)
         };
-        let venv = if names.find(b"pyvenv.cfg").is_some() {
-            Venv::Inside
-        } else {
-            item.venv
-        };
+        let venv = item.venv.marked(names.find(MARK).is_some());
         let place = Place::new(self.root, path, &directory, &names);
         let suspects = if venv == Venv::Outside {
             self.candidates(&place, &realm, found)
@@ -285,17 +250,16 @@ impl<'a> Walk<'_, 'a> {
             self.judge(&place, &realm, &suspects, buffer, found);
         }
         found.failed(&place);
-        let root_of_venv = names.find(b"pyvenv.cfg").is_some();
         let mut below = Vec::new();
         for (name, file_type) in names.iter() {
             if file_type != FileType::Directory || matches!(name, b".git" | b"__pycache__") {
                 continue;
             }
             let path = join(path, name);
-            let Some(venv) = descend(venv, root_of_venv, name) else {
+            let Some(venv) = venv.descend(name) else {
                 continue;
             };
-            if !self.options.exclude.directory(path.as_bstr()) {
+            if !self.rules.exclude.directory(path.as_bstr()) {
                 below.push(Item {
                     path,
                     realm: Arc::clone(&realm),
@@ -363,7 +327,7 @@ impl<'a> Walk<'_, 'a> {
                 _ => only_caches = false,
             }
         }
-        if self.options.numba_all {
+        if self.rules.numba_all {
             for (name, _) in place
                 .names
                 .iter()
@@ -374,51 +338,49 @@ impl<'a> Walk<'_, 'a> {
                 }
             }
         }
-        let name = b"__pycache__";
-        let file_type = place.names.find(name);
-        if let Some(file_type) = file_type
-            .filter(|file_type| matches!(file_type, FileType::Directory | FileType::Symlink))
-        {
-            let symlinked = file_type == FileType::Symlink;
-            let path = join(place.path, name);
-            let opened = if symlinked {
-                place.directory.open_followed(name)
-            } else {
-                place.directory.open_child(name)
-            };
-            match opened.and_then(|directory| Ok((Names::of(&directory, buffer)?, directory))) {
-                Err(error) => {
-                    only_caches = false;
-                    found.trouble(
-                        self.root.join(path.to_path_lossy()),
-                        "reading the directory",
-                        error,
+        let wanted = |judged: &Judged<'_>| {
+            judged
+                .source
+                .is_some_and(|source| suspects.contains(source))
+        };
+        let path = join(place.path, b"__pycache__");
+        match place.open_cache(buffer) {
+            None => {}
+            Some(Err(error)) => {
+                only_caches = false;
+                found.trouble(
+                    self.root.join(path.to_path_lossy()),
+                    "reading the directory",
+                    error,
+                );
+            }
+            Some(Ok(open)) => {
+                let cache = Cache {
+                    tree: self.tree,
+                    root: self.root,
+                    path: path.as_bstr(),
+                    directory: &open.directory,
+                    realm: realm.number,
+                    symlinked: open.symlinked,
+                };
+                let mut entries = 0;
+                for (name, parsed) in entries_in(&open.names) {
+                    entries += 1;
+                    let one = One {
+                        place,
+                        listing: &listing,
+                        cache: &cache,
+                        parsed,
+                        name,
+                    };
+                    // What has vanished keeps no directory from being a ghost.
+                    only_caches &= matches!(
+                        found.take(self.rules, &one, &wanted),
+                        Taken::Nothing | Taken::Judged(State::Orphan)
                     );
                 }
-                Ok((names, directory)) => {
-                    let cache = Cache {
-                        tree: self.tree,
-                        root: self.root,
-                        path: path.as_bstr(),
-                        directory: &directory,
-                        realm: realm.number,
-                        symlinked,
-                    };
-                    let mut entries = 0;
-                    for (name, parsed) in entries_in(&names) {
-                        entries += 1;
-                        let one = One {
-                            place,
-                            listing: &listing,
-                            cache: &cache,
-                            parsed,
-                            name,
-                        };
-                        only_caches &= self.one(&one, suspects, found) == State::Orphan;
-                    }
-                    hollow.caches = entries > 0;
-                    only_caches &= entries == names.iter().count() && !symlinked;
-                }
+                hollow.caches = entries > 0;
+                only_caches &= entries == open.names.iter().count() && !open.symlinked;
             }
         }
         for (name, parsed) in entries_beside(place.names, &|_| false) {
@@ -437,90 +399,10 @@ impl<'a> Walk<'_, 'a> {
                 parsed,
                 name,
             };
-            self.one(&one, suspects, found);
+            found.take(self.rules, &one, &wanted);
         }
         if only_caches {
             found.hollow.push(hollow);
         }
-    }
-
-    /// Judges one entry, counts it, and lists it if it is noteworthy. What has vanished counts as
-    /// an orphan: it keeps no directory from being a ghost.
-    fn one(&self, one: &One<'_>, suspects: &HashSet<Vec<u8>>, found: &mut Found) -> State {
-        let One {
-            place,
-            cache,
-            parsed,
-            name,
-            ..
-        } = one;
-        let options = &self.options;
-        let judged = judge_entry(
-            place,
-            one.listing,
-            cache,
-            parsed,
-            name,
-            options.read_every_header,
-        );
-        let Some(judged) = judged else {
-            return State::Orphan;
-        };
-        let state = judged.state;
-        if !options.exclude.is_empty() {
-            let path = judged
-                .source
-                .map_or_else(|| join(cache.path, name), |source| place.relative(source));
-            if options.exclude.file(path.as_bstr()) {
-                return State::Settled;
-            }
-        }
-        found.counts.add(state);
-        let noteworthy = !matches!(state, State::Settled | State::Rejected)
-            || options.keep_all
-            || parsed.kind == Kind::Companion
-            || judged
-                .source
-                .is_some_and(|source| suspects.contains(source));
-        if noteworthy {
-            let mut entry = judged.entry(place, cache, parsed, name);
-            if self.kind == TreeKind::Also {
-                entry.source = entry.source.map(|source| absolute(self.root, &source));
-            }
-            found.entries.push(entry);
-        }
-        state
-    }
-}
-
-/// One entry with all that surrounds it.
-struct One<'o> {
-    place: &'o Place<'o>,
-    listing: &'o Listing<'o>,
-    cache: &'o Cache<'o>,
-    parsed: EntryName<'o>,
-    name: &'o [u8],
-}
-
-fn absolute(root: &Path, relative: &BString) -> BString {
-    use std::os::unix::ffi::OsStrExt;
-    let path = root.join(relative.to_path_lossy());
-    path.as_os_str().as_bytes().into()
-}
-
-/// Where a subdirectory is, `None` for installed packages.
-fn descend(venv: Venv, root_of_venv: bool, name: &[u8]) -> Option<Venv> {
-    let packages = matches!(name, b"site-packages" | b"dist-packages");
-    match venv {
-        Venv::Outside => Some(Venv::Outside),
-        Venv::Inside if root_of_venv => Some(match name {
-            // Where pip puts editable installs from version control.
-            b"src" => Venv::Outside,
-            _ if name.to_ascii_lowercase().starts_with(b"lib") => Venv::Lib,
-            _ => Venv::Inside,
-        }),
-        Venv::Lib | Venv::Python if packages => None,
-        Venv::Lib if name.starts_with(b"python") || name.starts_with(b"pypy") => Some(Venv::Python),
-        Venv::Inside | Venv::Lib | Venv::Python => Some(Venv::Inside),
     }
 }

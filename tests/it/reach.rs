@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::harness::race::{self, Margin};
 use crate::harness::venv::Venv;
 use crate::harness::{Dir, Interpreter, interpreter};
+use crate::report::valid;
 
 const OLD: &str = "V = 'old'\n";
 const NEW: &str = "V = 'new'\n";
@@ -154,6 +155,49 @@ fn a_relative_prefix_and_one_that_is_named() {
             .expect(0);
         assert_eq!(import("prefix"), "new", "{variable:?} {options:?}");
     }
+}
+
+/// What is left out of the work tree is left out of a prefix as well: excluded sources and installed
+/// packages. A purge by name looks at no other entry.
+#[test]
+fn a_prefix_leaves_out_what_the_work_tree_does() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    let packages = "env/lib/python3.11/site-packages";
+    dir.write("env/pyvenv.cfg", "");
+    for source in ["app.py", "made_pb2.py", &format!("{packages}/dep.py")] {
+        dir.write(source, "V = 1\n");
+    }
+    let prefix = dir.beside("prefix");
+    let entry = |source: &str| {
+        let entry = prefix.join(dir.path(source).strip_prefix("/").expect("absolute"));
+        let name = entry
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        entry
+            .with_file_name(format!("{name}.{}.pyc", python.tag))
+            .exists()
+    };
+    let there = || ["app.py", "made_pb2.py", &format!("{packages}/dep.py")].map(entry);
+    let import = || {
+        let code = format!("import sys; sys.path.append('{packages}'); import app, made_pb2, dep");
+        let python = dir.command(&python.path).args(["-c", &code]);
+        python.env("PYTHONPYCACHEPREFIX", &prefix).ok();
+        assert_eq!(there(), [true; 3], "nothing was cached");
+    };
+    let run = |arguments: &[&str]| {
+        let arguments = [arguments, &["--exclude", "*_pb2.py", "--format", "json"]].concat();
+        let pycgate = dir.pycgate(&arguments).env("PYTHONPYCACHEPREFIX", &prefix);
+        let report = valid(&pycgate.ok());
+        assert_eq!(report["counts"]["scanned"], 1, "{report:#}");
+        assert_eq!(there(), [false, true, true], "{arguments:?}");
+    };
+    import();
+    run(&["gate"]);
+    import();
+    run(&["purge", "app.py"]);
 }
 
 /// The folder that has moved may lie above the work tree.
