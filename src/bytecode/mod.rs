@@ -39,6 +39,11 @@ pub enum State {
 }
 
 impl State {
+    /// Whether the entry is right, or not loaded at all.
+    pub fn is_harmless(self) -> bool {
+        matches!(self, Self::Settled | Self::Rejected)
+    }
+
     /// The word for it, in text and JSON.
     pub fn word(self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::cli::{Format, Global};
@@ -39,12 +39,19 @@ impl Run for Check {
         let mut scan = {
             let progress = Progress::new(Terminal::stderr(global.color), global.quiet);
             let seen = |directories| progress.seen(directories);
+            // What is named is counted by itself, the settled entries too.
             let options = Options {
                 progress: Some(&seen),
+                keep_all: global.all_entries || !self.paths.is_empty(),
                 ..session.options(global, None)
             };
             let mut scan = scan::whole(&options)?;
-            super::narrow(&session, &mut scan, &self.paths)?;
+            if !self.paths.is_empty() {
+                narrow(&session, &mut scan, &self.paths)?;
+            }
+            if !global.all_entries {
+                scan.keep_noteworthy();
+            }
             scan
         };
         if self.prove {
@@ -105,4 +112,26 @@ impl Check {
         }
         lines
     }
+}
+
+/// Leaves of a scan that has kept everything only what belongs to the paths a user names: sources,
+/// entries, or directories with all below.
+///
+/// # Errors
+/// If a path lies outside the work tree, or does not exist.
+fn narrow(session: &Session, scan: &mut Scan, paths: &[PathBuf]) -> Result<()> {
+    let mut wanted = Vec::new();
+    for path in paths {
+        let relative = session.relative(path)?;
+        let known = scan
+            .entries
+            .iter()
+            .any(|entry| entry.source.as_ref() == Some(&relative));
+        if !known && session.directory.join(path).symlink_metadata().is_err() {
+            bail!("{}: there is no such file or directory", path.display());
+        }
+        wanted.push(relative);
+    }
+    scan.keep_below(&wanted);
+    Ok(())
 }

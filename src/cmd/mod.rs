@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::cli::Global;
-use crate::fsys::relative;
 use crate::report::style::{output, plain};
 
 pub mod check;
@@ -43,43 +42,4 @@ fn print(global: &Global, text: &str) -> Result<()> {
         return Ok(());
     }
     output(&plain(text))
-}
-
-/// Leaves of a scan only what belongs to the paths a user names: sources, entries, or directories
-/// with all below.
-///
-/// # Errors
-/// If a path lies outside the work tree, or does not exist.
-fn narrow(
-    session: &session::Session,
-    scan: &mut crate::scan::Scan,
-    paths: &[std::path::PathBuf],
-) -> Result<()> {
-    if paths.is_empty() {
-        return Ok(());
-    }
-    let mut wanted = Vec::new();
-    for path in paths {
-        let relative = session.relative(path)?;
-        let known = scan
-            .entries
-            .iter()
-            .any(|entry| entry.source.as_ref() == Some(&relative));
-        if !known && session.directory.join(path).symlink_metadata().is_err() {
-            anyhow::bail!("{}: there is no such file or directory", path.display());
-        }
-        wanted.push(relative);
-    }
-    keep_below(scan, &wanted);
-    Ok(())
-}
-
-/// Leaves of a scan only what lies below some paths, or has its source there.
-fn keep_below(scan: &mut crate::scan::Scan, paths: &[bstr::BString]) {
-    let is_below = |path: &[u8]| paths.iter().any(|top| relative::is_below(path, top));
-    scan.entries.retain(|entry| {
-        entry.source.as_ref().is_some_and(|source| is_below(source))
-            || entry.tree == 0 && is_below(&entry.path)
-    });
-    scan.ghosts.retain(|ghost| is_below(ghost));
 }

@@ -60,13 +60,13 @@ impl Run for Purge {
                 keep_all: true,
                 ..options
             })?;
-            super::keep_below(&mut below, &directories);
+            below.keep_below(&directories);
             for entry in &mut below.entries {
                 entry.due =
                     entry.untouchable.is_none() && entry.state != State::Orphan || entry.due;
             }
             below.purge(self.dry_run);
-            join(&mut scan, below);
+            scan.join(below);
         }
         self.tell(global, &scan)
     }
@@ -155,20 +155,4 @@ fn wanted(session: &Session, path: BString) -> Wanted {
         gone,
         beside,
     }
-}
-
-/// Adds the results of one scan to another's; both are of one work tree.
-fn join(scan: &mut Scan, other: Scan) {
-    let shift = scan.trees.len();
-    scan.trees.extend(other.trees);
-    scan.entries
-        .extend(other.entries.into_iter().map(|mut entry| {
-            entry.tree += shift;
-            entry
-        }));
-    scan.ghosts.extend(other.ghosts);
-    scan.troubles.extend(other.troubles);
-    scan.counts.purged += other.counts.purged;
-    scan.counts.failed += other.counts.failed;
-    scan.counts.scanned += other.counts.scanned;
 }

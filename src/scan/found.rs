@@ -74,8 +74,7 @@ impl Found {
         let state = judged.state;
         self.counts.add(state);
         let due = wanted(&judged);
-        let noteworthy = !matches!(state, State::Settled | State::Rejected);
-        if due || noteworthy || rules.keep_all || one.parsed.kind == Kind::Companion {
+        if due || !state.is_harmless() || rules.keep_all || one.parsed.kind == Kind::Companion {
             let mut entry = judged.entry(one);
             entry.due = due;
             if one.place.root != rules.root {
@@ -182,9 +181,7 @@ pub fn finish(
             .is_some_and(|source| changed.contains(source));
     }
     if !options.keep_all {
-        found
-            .entries
-            .retain(|entry| entry.due || !matches!(entry.state, State::Settled | State::Rejected));
+        found.entries.retain(Entry::is_noteworthy);
     }
     found.realms.mark(options, &found.trees, &mut found.entries);
     for entry in &mut found.entries {

@@ -153,6 +153,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether a scan lists it by itself.
+    fn is_noteworthy(&self) -> bool {
+        self.due || !self.state.is_harmless()
+    }
+
     /// Its directory within its tree, and its file name.
     pub fn split(&self) -> (&BStr, &BStr) {
         relative::split(self.path.as_bstr())
@@ -223,6 +228,8 @@ impl Counts {
         self.stale += other.stale;
         self.orphan += other.orphan;
         self.scanned += other.scanned;
+        self.purged += other.purged;
+        self.failed += other.failed;
     }
 }
 
@@ -288,6 +295,40 @@ impl Scan {
             .sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         self.entries
             .sort_by(|one, other| (one.tree, &one.path).cmp(&(other.tree, &other.path)));
+    }
+
+    /// Leaves only what lies below some paths, or has its source there, and counts anew. The scan
+    /// must have kept everything ([`Options::keep_all`]).
+    pub fn keep_below(&mut self, paths: &[BString]) {
+        let is_below = |path: &[u8]| paths.iter().any(|top| relative::is_below(path, top));
+        self.entries.retain(|entry| {
+            entry.source.as_ref().is_some_and(|source| is_below(source))
+                || entry.tree == 0 && is_below(&entry.path)
+        });
+        self.ghosts.retain(|ghost| is_below(ghost));
+        self.counts = Counts::default();
+        for entry in &self.entries {
+            self.counts.add(entry.state);
+        }
+    }
+
+    /// Leaves only noteworthy entries: what a scan lists by itself.
+    pub fn keep_noteworthy(&mut self) {
+        self.entries.retain(Entry::is_noteworthy);
+    }
+
+    /// Adds what another scan of the same work tree has found elsewhere in it.
+    pub fn join(&mut self, other: Self) {
+        let shift = self.trees.len();
+        self.trees.extend(other.trees);
+        self.entries
+            .extend(other.entries.into_iter().map(|mut entry| {
+                entry.tree += shift;
+                entry
+            }));
+        self.ghosts.extend(other.ghosts);
+        self.troubles.extend(other.troubles);
+        self.counts.merge(other.counts);
     }
 
     /// Entries that are racy or stale: what can lie.

@@ -64,3 +64,35 @@ fn names_that_are_not_utf_8_are_given_as_bytes() {
     assert_eq!(report["entries"][0]["action"], "purged");
     assert_eq!(report["payload"]["sources_b64"][0], "bf8ucHk=");
 }
+
+#[test]
+fn what_is_named_is_counted_by_itself() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    for name in ["a.py", "pkg/b.py", "pkg/c.py"] {
+        dir.write(name, "V = 1\n");
+    }
+    dir.commit("one");
+    dir.python(python, "import sys; sys.path.append('pkg'); import a, b, c");
+    let counts = |arguments: &[&str], status| {
+        let arguments = [arguments, &["--format", "json"]].concat();
+        let report = valid(&dir.pycgate(&arguments).expect(status).stdout);
+        let listed = report["entries"].as_array().expect("a list").len();
+        let counts = &report["counts"];
+        (
+            counts["scanned"].clone(),
+            counts["racy"].clone(),
+            counts["purged"].clone(),
+            listed,
+        )
+    };
+    let are = |scanned: u64, racy: u64, purged: u64, listed| {
+        (scanned.into(), racy.into(), purged.into(), listed)
+    };
+    assert_eq!(counts(&["check"], 1), are(3, 3, 0, 3));
+    assert_eq!(counts(&["check", "a.py"], 1), are(1, 1, 0, 1));
+    assert_eq!(counts(&["check", "pkg"], 1), are(2, 2, 0, 2));
+    assert_eq!(counts(&["purge", "pkg"], 0), are(2, 2, 2, 2));
+    assert_eq!(counts(&["check", "pkg"], 0), are(0, 0, 0, 0));
+    assert_eq!(counts(&["purge", "a.py", "pkg"], 0), are(1, 1, 1, 1));
+}
