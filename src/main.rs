@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use pycgate::cli::{Cli, Command, Global};
 use pycgate::cmd::Run;
 use pycgate::report::style::message;
@@ -70,19 +70,25 @@ fn usage_error(error: &clap::Error) -> ExitCode {
 /// The command's name: the first word that is neither an option of every command nor its value (a
 /// folder given to `-C` may be called `hook`).
 fn command_word(mut words: impl Iterator<Item = OsString>) -> Option<OsString> {
+    let cli = Cli::command();
+    let valued: Vec<_> = cli
+        .get_arguments()
+        .filter(|option| option.get_action().takes_values())
+        .collect();
     while let Some(word) = words.next() {
-        match word.to_str() {
-            Some("--color" | "--format" | "--pycache-prefix" | "--exclude" | "--config") => {
-                words.next();
-            }
-            Some(long) if long.starts_with("--") => {}
-            // `-C` takes the next word, `-Cdir` has its own.
-            Some(short) if short.starts_with('-') => {
-                if short.find('C') == Some(short.len() - 1) {
-                    words.next();
-                }
-            }
-            _ => return Some(word),
+        let Some(option) = word.to_str().and_then(|word| word.strip_prefix('-')) else {
+            return Some(word);
+        };
+        let value_follows = match option.strip_prefix('-') {
+            Some(long) => valued.iter().any(|option| option.get_long() == Some(long)),
+            // The first short option with a value takes what is left of the word, or the next.
+            None => option
+                .char_indices()
+                .find(|&(_, c)| valued.iter().any(|option| option.get_short() == Some(c)))
+                .is_some_and(|(at, c)| at + c.len_utf8() == option.len()),
+        };
+        if value_follows {
+            words.next();
         }
     }
     None

@@ -28,7 +28,10 @@ pub enum Loader {
     /// The interpreter's own import.
     Import,
     /// pytest's assertion rewriting, which keeps entries of its own.
-    Pytest,
+    Pytest {
+        /// Whether it leaves in an entry the path it was compiled for (before 9.2).
+        keeps_path: bool,
+    },
 }
 
 /// How one interpreter validates its entries.
@@ -183,7 +186,9 @@ impl Dialect {
             layout,
             float_mtime: true,
             masked: true,
-            loader: Loader::Pytest,
+            loader: Loader::Pytest {
+                keeps_path: (major, minor) < (9, 2),
+            },
             ..self
         })
     }

@@ -123,7 +123,7 @@ impl Header {
         }
         match self.validation {
             // pytest knows flags 0 up to 9.1 and 3 from 9.2 on; 1 and 2 are none of its own.
-            _ if dialect.loader == Loader::Pytest && matches!(self.flags, 1 | 2) => {
+            _ if matches!(dialect.loader, Loader::Pytest { .. }) && matches!(self.flags, 1 | 2) => {
                 Answer::Rejected(Mismatch::Flags)
             }
             Validation::Hash { hash, checked } => Answer::Hash { hash, checked },

@@ -10,7 +10,7 @@ use std::io;
 use bstr::ByteSlice as _;
 
 use super::State;
-use super::dialect::{Dialect, Layout, Loader, beside_magic, other_python_2};
+use super::dialect::{Dialect, Loader, beside_magic, other_python_2};
 use super::header::{Answer, Header, Mismatch};
 use super::name::{EntryName, Kind};
 use super::reason::Reason;
@@ -292,23 +292,15 @@ fn surrogates(path: &[u8]) -> Vec<u8> {
 }
 
 fn keeps_its_path(name: &EntryName<'_>) -> bool {
-    let Some(runner) = name.runner else {
-        return false;
-    };
-    let numbers: Vec<u32> = String::from_utf8_lossy(runner)
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|part| part.parse().ok())
-        .take(2)
-        .collect();
-    let dialect = Dialect::of(name, &[]);
-    dialect
-        .is_some_and(|dialect| dialect.loader == Loader::Pytest && dialect.layout != Layout::Mtime)
-        && numbers.as_slice() < &[9, 2][..]
+    name.runner.is_some()
+        && Dialect::of(name, &[])
+            .is_some_and(|dialect| dialect.loader == Loader::Pytest { keeps_path: true })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytecode::Layout;
     use crate::bytecode::parse_in_pycache;
 
     /// Evidence that is all in memory.

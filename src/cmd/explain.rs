@@ -62,10 +62,8 @@ impl Run for Explain {
             .entries
             .iter()
             .filter_map(|entry| {
-                Some(explain(
-                    &facts(&session, &scan, entry).ok()?.view(),
-                    terminal,
-                ))
+                let explained = explained(&session, &scan, entry).ok()?;
+                Some(explain(&explained, terminal))
             })
             .collect();
         if parts.is_empty() {
@@ -141,34 +139,8 @@ impl Explain {
     }
 }
 
-/// All that is shown of one entry, owned.
-struct Facts {
-    entry: Vec<u8>,
-    source: Option<(Vec<u8>, Stat)>,
-    stat: Stat,
-    head: Vec<u8>,
-    dialect: Option<Dialect>,
-    times: Option<crate::bytecode::Timeline>,
-    verdict: Verdict,
-    untouchable: Option<&'static str>,
-}
-
-impl Facts {
-    fn view(&self) -> Explained<'_> {
-        Explained {
-            entry: self.entry.clone(),
-            source: self.source.clone(),
-            stat: self.stat,
-            head: &self.head,
-            dialect: self.dialect,
-            times: self.times,
-            verdict: self.verdict.clone(),
-            untouchable: self.untouchable,
-        }
-    }
-}
-
-fn facts(session: &Session, scan: &Scan, entry: &Entry) -> Result<Facts> {
+/// All that is shown of one entry.
+fn explained(session: &Session, scan: &Scan, entry: &Entry) -> Result<Explained> {
     let (directory, name) = entry.split();
     let handle = Dir::open(&scan.trees[entry.tree].root)?;
     let handle = handle
@@ -200,7 +172,7 @@ fn facts(session: &Session, scan: &Scan, entry: &Entry) -> Result<Facts> {
             .ok()
             .filter(|followed| followed.ino != stat.ino),
     };
-    Ok(Facts {
+    Ok(Explained {
         entry: path_of(scan, entry),
         times: source
             .as_ref()

@@ -6,18 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Git variables that tie a command to one repository; they are not for its submodules.
-const LOCAL_VARIABLES: [&str; 9] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_PREFIX",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-    "GIT_INTERNAL_SUPER_PREFIX",
-];
+use crate::worktree::LOCAL_VARIABLES;
 
 /// The `git` command in one directory.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use crate::bytecode::{
 use crate::fsys::{Stat, Time};
 
 /// One entry of one source, with all that the verdict rests on.
-pub struct Explained<'e> {
+pub struct Explained {
     /// The entry's path, as printed elsewhere.
     pub entry: Vec<u8>,
     /// The source's path, and its stat with symlinks followed.
@@ -20,7 +20,7 @@ pub struct Explained<'e> {
     /// The entry's own stat.
     pub stat: Stat,
     /// The first bytes of the entry.
-    pub head: &'e [u8],
+    pub head: Vec<u8>,
     /// How its interpreter reads it, if it is known.
     pub dialect: Option<Dialect>,
     /// The times that the rule compares, where there is a source.
@@ -58,7 +58,7 @@ fn whole_date(seconds: i64) -> String {
 }
 
 /// The whole explanation, as lines of text.
-pub fn explain(explained: &Explained<'_>, terminal: Terminal) -> String {
+pub fn explain(explained: &Explained, terminal: Terminal) -> String {
     let mut text = String::new();
     let state = explained.verdict.state;
     let word = terminal.paint(terminal.state(state), state.word());
@@ -82,9 +82,9 @@ fn line(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "  {name:<13} {value}");
 }
 
-fn header(text: &mut String, explained: &Explained<'_>) {
+fn header(text: &mut String, explained: &Explained) {
     let layout = explained.dialect.map(|dialect| dialect.layout);
-    let header = layout.and_then(|layout| Header::decode(explained.head, layout));
+    let header = layout.and_then(|layout| Header::decode(&explained.head, layout));
     let (Some(layout), Some(header)) = (layout, header) else {
         let what = if explained.head.is_empty() {
             "empty, or no file".to_owned()
@@ -148,7 +148,7 @@ fn header(text: &mut String, explained: &Explained<'_>) {
     }
 }
 
-fn times(text: &mut String, explained: &Explained<'_>) {
+fn times(text: &mut String, explained: &Explained) {
     if let Some((path, stat)) = &explained.source {
         line(
             text,

@@ -12,6 +12,19 @@ use bstr::{BString, ByteSlice};
 
 use super::changes::{Change, ChangeKind, is_python};
 
+/// Variables that tie a command to one repository; they are not for submodules and nested ones.
+pub const LOCAL_VARIABLES: [&str; 9] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+];
+
 /// The `git` command, bound to one repository.
 #[derive(Clone, Debug)]
 pub struct Git {
@@ -88,13 +101,7 @@ impl Git {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         if self.apart {
-            for name in [
-                "GIT_DIR",
-                "GIT_WORK_TREE",
-                "GIT_INDEX_FILE",
-                "GIT_PREFIX",
-                "GIT_COMMON_DIR",
-            ] {
+            for name in LOCAL_VARIABLES {
                 command.env_remove(name);
             }
         }

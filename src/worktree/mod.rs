@@ -16,7 +16,7 @@ mod repo;
 mod tracked;
 
 pub use changes::{Change, ChangeKind, is_python};
-pub use git::{Git, parse_name_status};
+pub use git::{Git, LOCAL_VARIABLES, parse_name_status};
 pub use index::{Index, IndexEntry, safe};
 pub use repo::Repo;
 pub use tracked::Tracked;

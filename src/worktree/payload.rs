@@ -76,20 +76,25 @@ impl Base {
     /// # Errors
     /// If the revision names nothing, has nothing in common with HEAD, or the index cannot be read.
     pub fn new(repo: &Repo, revision: Option<&str>, only: Vec<BString>) -> Result<Self> {
-        let mut top = Comparer::of(repo, BString::default())?;
-        if let Some(revision) = revision {
-            let base = repo.merge_base(revision)?;
-            top.known.extend(
-                repo.changes(&base, "HEAD")?
-                    .into_iter()
-                    .map(|change| change.path),
-            );
-        }
-        Ok(Self {
+        let mut base = Self {
             name: revision.map(Into::into),
             only,
-            top: Some(top),
-        })
+            top: Some(Comparer::of(repo, BString::default())?),
+        };
+        if let Some(revision) = revision {
+            base.differs_since(repo, &repo.merge_base(revision)?)?;
+        }
+        Ok(base)
+    }
+
+    /// Counts what HEAD has changed since `commit` as different.
+    fn differs_since(&mut self, repo: &Repo, commit: &str) -> Result<()> {
+        let changes = repo.changes(commit, "HEAD")?;
+        if let Some(top) = &mut self.top {
+            top.known
+                .extend(changes.into_iter().map(|change| change.path));
+        }
+        Ok(())
     }
 
     /// The same base once more, after a sweep that may have moved HEAD: what HEAD has changed since
@@ -105,19 +110,14 @@ impl Base {
         commit: Option<&str>,
     ) -> Result<Self> {
         let head = repo.resolve("HEAD^{commit}");
-        if head.as_deref() == commit {
-            return Self::new(repo, revision, only);
-        }
-        anyhow::ensure!(
-            head.is_some(),
-            "HEAD has moved to a branch without a commit"
-        );
         let mut base = Self::new(repo, revision, only)?;
-        let zeros = "0".repeat(40);
-        let moved = repo.changes(commit.unwrap_or(&zeros), "HEAD")?;
-        if let Some(top) = &mut base.top {
-            top.known
-                .extend(moved.into_iter().map(|change| change.path));
+        if head.as_deref() != commit {
+            anyhow::ensure!(
+                head.is_some(),
+                "HEAD has moved to a branch without a commit"
+            );
+            // All zeros are the empty tree: HEAD had no commit before.
+            base.differs_since(repo, commit.unwrap_or("0"))?;
         }
         Ok(base)
     }

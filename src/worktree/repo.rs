@@ -11,7 +11,7 @@ use bstr::{BStr, BString, ByteSlice as _};
 use git2::{ErrorClass, ErrorCode, Repository};
 
 use super::changes::Change;
-use super::git::{Git, Layout};
+use super::git::Git;
 use super::index::Index;
 use super::{libgit2, tracked::Tracked};
 
@@ -112,16 +112,8 @@ impl Repo {
             Ok(repository) => Self::from_libgit2(directory, repository).map(Some),
             Err(Refusal::Absent) => Ok(None),
             Err(Refusal::Owner(error) | Refusal::Unknown(error)) => {
-                let git = Git::at(directory);
-                let layout = git.layout().with_context(|| {
-                    format!(
-                        "the repository at {} cannot be opened ({})",
-                        directory.display(),
-                        error.message()
-                    )
-                })?;
-                let index_path = index_path(directory, &layout.git_dir);
-                Self::from_git(git, layout, index_path).map(Some)
+                let index = |git_dir: &Path| index_path(directory, git_dir);
+                Self::by_command(Git::at(directory), directory, &error, &index).map(Some)
             }
         }
     }
@@ -144,24 +136,41 @@ impl Repo {
             // For what is ignored and for attributes.
             repository.set_workdir(&root, false)?;
         }
-        let sha256 = repository.object_format() == git2::ObjectFormat::Sha256;
-        let git_dir = absolute(directory, repository.path());
-        Ok(Self {
-            root,
-            common_dir: absolute(directory, repository.commondir()),
-            index_path: index_path(directory, &git_dir),
-            git_dir,
-            sha256,
-            answers: Answers::Libgit2(Box::new(repository)),
-            index: OnceCell::new(),
-        })
+        let index_path = index_path(directory, repository.path());
+        Ok(Self::of_libgit2(root, index_path, repository))
     }
 
-    fn from_git(git: Git, layout: Layout, index_path: PathBuf) -> Result<Self> {
+    fn of_libgit2(root: PathBuf, index_path: PathBuf, repository: Repository) -> Self {
+        Self {
+            root,
+            git_dir: repository.path().to_path_buf(),
+            common_dir: repository.commondir().to_path_buf(),
+            index_path,
+            sha256: repository.object_format() == git2::ObjectFormat::Sha256,
+            answers: Answers::Libgit2(Box::new(repository)),
+            index: OnceCell::new(),
+        }
+    }
+
+    /// Has the `git` command open what libgit2 has refused.
+    fn by_command(
+        git: Git,
+        directory: &Path,
+        refused: &git2::Error,
+        index_path: &dyn Fn(&Path) -> PathBuf,
+    ) -> Result<Self> {
+        let layout = git.layout().with_context(|| {
+            format!(
+                "the repository at {} cannot be opened ({})",
+                directory.display(),
+                refused.message()
+            )
+        })?;
         let Some(root) = layout.root else {
             return bare(&layout.git_dir);
         };
         let root = real(&root)?;
+        let index_path = index_path(&layout.git_dir);
         Ok(Self {
             common_dir: layout.common_dir,
             answers: Answers::Command(git.bound_to(&layout.git_dir, &root, &index_path)),
@@ -198,38 +207,16 @@ impl Repo {
         let flags = git2::RepositoryOpenFlags::NO_SEARCH;
         let none: [&std::ffi::OsStr; 0] = [];
         let opened = libgit2::without_owner_check(|| Repository::open_ext(directory, flags, none));
-        let mut repo = match opened {
-            Ok(repository) => {
-                let root = repository
-                    .workdir()
-                    .map_or_else(|| directory.to_path_buf(), Path::to_path_buf);
-                let sha256 = repository.object_format() == git2::ObjectFormat::Sha256;
-                let git_dir = repository.path().to_path_buf();
-                Self {
-                    root,
-                    common_dir: repository.commondir().to_path_buf(),
-                    index_path: git_dir.join("index"),
-                    git_dir,
-                    sha256,
-                    answers: Answers::Libgit2(Box::new(repository)),
-                    index: OnceCell::new(),
-                }
-            }
+        let repository = match opened {
+            Ok(repository) => repository,
             Err(error) => {
-                let git = Git::apart(directory);
-                let layout = git.layout().with_context(|| {
-                    format!(
-                        "the repository at {} cannot be opened ({})",
-                        directory.display(),
-                        error.message()
-                    )
-                })?;
-                let index_path = layout.git_dir.join("index");
-                Self::from_git(git, layout, index_path)?
+                let index = |git_dir: &Path| git_dir.join("index");
+                return Self::by_command(Git::apart(directory), directory, &error, &index);
             }
         };
-        repo.root = real(&repo.root)?;
-        Ok(repo)
+        let root = real(repository.workdir().unwrap_or(directory))?;
+        let index_path = repository.path().join("index");
+        Ok(Self::of_libgit2(root, index_path, repository))
     }
 
     /// The root of the work tree, absolute and without symlinks.
@@ -550,10 +537,6 @@ fn index_path(directory: &Path, git_dir: &Path) -> PathBuf {
         }
         _ => git_dir.join("index"),
     }
-}
-
-fn absolute(directory: &Path, path: &Path) -> PathBuf {
-    directory.join(path)
 }
 
 fn real(path: &Path) -> Result<PathBuf> {
