@@ -370,6 +370,24 @@ pub struct One<'o> {
     pub name: &'o [u8],
 }
 
+impl<'o> Cache<'o> {
+    /// The entries found in it, each with the place of its sources.
+    pub fn each(
+        &'o self,
+        place: &'o Place<'o>,
+        listing: &'o Listing<'o>,
+        entries: impl Iterator<Item = (&'o [u8], EntryName<'o>)>,
+    ) -> impl Iterator<Item = One<'o>> {
+        entries.map(move |(name, parsed)| One {
+            place,
+            listing,
+            cache: self,
+            parsed,
+            name,
+        })
+    }
+}
+
 /// Judges an entry against the sources in its place; `None` for what is no entry (a directory, a
 /// FIFO, something that has vanished).
 pub fn judge_entry<'o>(one: &One<'o>, read_header: bool) -> Option<Judged<'o>> {

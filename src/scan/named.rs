@@ -152,22 +152,15 @@ fn in_work_tree(
             .get(name.as_bstr())
             .is_some_and(|source| source.gone && source.beside)
     };
-    for (name, parsed) in entries_beside(&names, &gone_beside) {
-        let cache = Cache {
-            tree: 0,
-            root: options.root,
-            path,
-            directory: &directory,
-            realm,
-            symlinked: false,
-        };
-        let one = One {
-            place: &place,
-            listing: &listing,
-            cache: &cache,
-            parsed,
-            name,
-        };
+    let cache = Cache {
+        tree: 0,
+        root: options.root,
+        path,
+        directory: &directory,
+        realm,
+        symlinked: false,
+    };
+    for one in cache.each(&place, &listing, entries_beside(&names, &gone_beside)) {
         note(options.rules(), &one, sources, found);
     }
     let cache_path = join(path, b"__pycache__");
@@ -187,14 +180,7 @@ fn in_work_tree(
                 realm,
                 symlinked: open.symlinked,
             };
-            for (name, parsed) in entries_in(&open.names) {
-                let one = One {
-                    place: &place,
-                    listing: &listing,
-                    cache: &cache,
-                    parsed,
-                    name,
-                };
+            for one in cache.each(&place, &listing, entries_in(&open.names)) {
                 note(options.rules(), &one, sources, found);
             }
         }

@@ -169,14 +169,7 @@ pub fn directory(
         realm: prefix.realm,
         symlinked: false,
     };
-    for (name, parsed) in entries_in(names) {
-        let one = One {
-            place: &place,
-            listing: &listing,
-            cache: &cache,
-            parsed,
-            name,
-        };
+    for one in cache.each(&place, &listing, entries_in(names)) {
         each(found, &one);
     }
     found.failed(&place);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
 
-use super::directory::{Cache, Judged, Names, One, Place, entries_beside, entries_in};
+use super::directory::{Cache, Judged, Names, Place, entries_beside, entries_in};
 use super::found::{Found, Taken};
 use super::ghosts::Hollow;
 use super::realm::{Compare, Owner, Realm, Realms};
@@ -364,15 +364,8 @@ impl<'a> Walk<'_, 'a> {
                     symlinked: open.symlinked,
                 };
                 let mut entries = 0;
-                for (name, parsed) in entries_in(&open.names) {
+                for one in cache.each(place, &listing, entries_in(&open.names)) {
                     entries += 1;
-                    let one = One {
-                        place,
-                        listing: &listing,
-                        cache: &cache,
-                        parsed,
-                        name,
-                    };
                     // What has vanished keeps no directory from being a ghost.
                     only_caches &= matches!(
                         found.take(self.rules, &one, &wanted),
@@ -383,22 +376,15 @@ impl<'a> Walk<'_, 'a> {
                 only_caches &= entries == open.names.iter().count() && !open.symlinked;
             }
         }
-        for (name, parsed) in entries_beside(place.names, &|_| false) {
-            let cache = Cache {
-                tree: self.tree,
-                root: self.root,
-                path: place.path,
-                directory: place.directory,
-                realm: realm.number,
-                symlinked: false,
-            };
-            let one = One {
-                place,
-                listing: &listing,
-                cache: &cache,
-                parsed,
-                name,
-            };
+        let cache = Cache {
+            tree: self.tree,
+            root: self.root,
+            path: place.path,
+            directory: place.directory,
+            realm: realm.number,
+            symlinked: false,
+        };
+        for one in cache.each(place, &listing, entries_beside(place.names, &|_| false)) {
             found.take(self.rules, &one, &wanted);
         }
         if only_caches {

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use crate::harness::{Dir, interpreter};
+use crate::harness::{COMMANDS, Dir, MANIFEST, bin_directory, interpreter};
 
-const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
 const PAGES: [&str; 11] = [
     "README.md",
     "CONTRIBUTING.md",
@@ -80,13 +79,10 @@ fn commands_of_the_pages_do_what_they_say() {
                 command = command.replace(pytest, "true");
             }
             command = command.replace(" main", " good");
-            let bin = Path::new(env!("CARGO_BIN_EXE_pycgate"))
-                .parent()
-                .expect("it lies somewhere");
             let done = dir
                 .command("sh")
                 .args(["-c", &command])
-                .path_first(bin)
+                .path_first(bin_directory())
                 .run();
             let fine = if command.contains("doctor") {
                 done.status <= 1
@@ -141,18 +137,7 @@ fn completions_and_manual_pages_are_made() {
             "{shell}"
         );
     }
-    for command in [
-        "gate",
-        "check",
-        "purge",
-        "explain",
-        "hook",
-        "install",
-        "uninstall",
-        "doctor",
-        "completions",
-        "man",
-    ] {
+    for command in COMMANDS {
         let page = dir.pycgate(&["man", command]).ok();
         assert!(
             page.contains(".TH") && page.contains(&format!("pycgate\\-{command}")),

@@ -114,17 +114,7 @@ fn variables_by_their_full_names() {
 #[test]
 fn submodules_without_hooks() {
     let lab = healthy();
-    lab.git(["init", "-q", "../inner"]);
-    lab.git([
-        "-C",
-        "../inner",
-        "commit",
-        "-q",
-        "--allow-empty",
-        "-m",
-        "one",
-    ]);
-    lab.git(["submodule", "add", "-q", "../inner", "inner"]);
+    lab.submodule("inner");
     let (said, status) = doctor(&lab);
     assert_eq!(status, Some(1), "{said}");
     assert!(

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use crate::harness::MANIFEST;
 use crate::lab::{Lab, PYCGATE, python, succeeded};
 
 const EVENTS: [&str; 8] = [
@@ -305,7 +306,7 @@ fn a_hook_of_ours_that_lost_its_mode_is_mended() {
 #[test]
 fn a_shim_that_was_copied_is_known() {
     let lab = Lab::new();
-    let shims = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks");
+    let shims = Path::new(MANIFEST).join("hooks");
     for event in EVENTS {
         let content = fs::read_to_string(shims.join(event)).expect("a shim");
         let mode = fs::metadata(shims.join(event)).expect("a shim").mode();
@@ -426,17 +427,7 @@ fn linked_work_trees_share_their_hooks() {
 #[test]
 fn submodules_only_where_asked_for() {
     let lab = Lab::new();
-    lab.git(["init", "-q", "../inner"]);
-    lab.git([
-        "-C",
-        "../inner",
-        "commit",
-        "-q",
-        "--allow-empty",
-        "-m",
-        "one",
-    ]);
-    lab.git(["submodule", "add", "-q", "../inner", "a sub/module"]);
+    lab.submodule("a sub/module");
     lab.commit("one");
     let hooks = lab.root.join(".git/modules/a sub/module/hooks");
     fs::remove_dir_all(&hooks).expect("the samples of git");
@@ -474,7 +465,7 @@ fn links_and_directories_in_the_way_are_named_and_left() {
     install(&lab, &["--events", "pre-commit,post-checkout"]);
     // A link to a shim is a hook as good as any.
     fs::remove_file(lab.root.join(".git/hooks/post-merge")).expect("the link");
-    let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/post-merge");
+    let shim = Path::new(MANIFEST).join("hooks/post-merge");
     symlink(shim, lab.root.join(".git/hooks/post-merge")).expect("a link");
     assert!(install(&lab, &["--events", "post-merge"]).contains("unchanged"));
 }
@@ -711,7 +702,7 @@ fn a_program_that_crashes_never_breaks_git() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
     lab.set("PATH", Path::new(&path));
-    let shims = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks");
+    let shims = Path::new(MANIFEST).join("hooks");
     lab.git(["config", "core.hooksPath", shims.to_str().expect("UTF-8")]);
     lab.write("a.py", "");
     lab.git(["add", "a.py"]);

@@ -114,6 +114,14 @@ impl Lab {
         self.git(["commit", "-q", "--allow-empty", "-m", message]);
     }
 
+    /// Adds a submodule at `path`: a new repository with one commit.
+    pub fn submodule(&self, path: &str) {
+        self.git(["init", "-q", "../inner"]);
+        let commit = ["commit", "-q", "--allow-empty", "-m", "one"];
+        self.git(["-C", "../inner"].iter().chain(&commit));
+        self.git(["submodule", "add", "-q", "../inner", path]);
+    }
+
     /// What plain Python prints.
     pub fn python(&self, code: &str) -> String {
         succeeded(self.command(python()).args(["-c", code]))

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use pycgate::worktree::Repo;
 use pycgate::worktree::payload::{Base, Candidate, Question};
 
-use crate::harness::{Dir, TestCommand, announce, interpreter, is_root};
+use crate::harness::{Dir, PYCGATE, TestCommand, announce, interpreter, is_root};
 
 /// An entry of an interpreter nobody knows: judged by times alone, and racy when just written.
 const ENTRY: &str = "mod.cpython-99.pyc";
@@ -329,7 +329,7 @@ fn faults_of_the_disk_are_inconclusive() {
         package(&dir.path("pkg"));
         let strace = TestCommand::new("strace", dir.root(), &dir.beside(""));
         let strace = strace.args(["-f", "-o", "/dev/null", "-e", &format!("inject={fault}")]);
-        let done = strace.arg(env!("CARGO_BIN_EXE_pycgate")).arg("gate").run();
+        let done = strace.arg(PYCGATE).arg("gate").run();
         assert!(
             !done.stderr.contains("panicked"),
             "{fault}: {}",
@@ -377,13 +377,7 @@ fn faults_of_the_disk_are_inconclusive() {
     // A reader that has seen enough is no failure.
     let mut piped = Command::new("sh");
     piped
-        .args([
-            "-c",
-            "\"$@\" | true; exit 0",
-            "sh",
-            env!("CARGO_BIN_EXE_pycgate"),
-            "check",
-        ])
+        .args(["-c", "\"$@\" | true; exit 0", "sh", PYCGATE, "check"])
         .current_dir(dir.root());
     assert!(
         !String::from_utf8_lossy(&piped.output().expect("it runs").stderr).contains("panicked")
@@ -399,13 +393,9 @@ fn few_descriptors_and_deep_directories_suffice() {
         fs::create_dir_all(dir.path(&deep).join("e")).expect("directories");
     }
     package(&dir.path(&deep));
-    let limited = dir.command("sh").args([
-        "-c",
-        "ulimit -n 20; exec \"$@\"",
-        "sh",
-        env!("CARGO_BIN_EXE_pycgate"),
-        "gate",
-    ]);
+    let limited =
+        dir.command("sh")
+            .args(["-c", "ulimit -n 20; exec \"$@\"", "sh", PYCGATE, "gate"]);
     limited.expect(0);
     assert!(!dir.path(&deep).join("__pycache__").join(ENTRY).exists());
 }
@@ -591,11 +581,7 @@ fn a_hook_on_an_untouched_tree_writes_nothing_and_stays_inside() {
             ])
             .arg("-o")
             .arg(&log);
-        strace
-            .arg(env!("CARGO_BIN_EXE_pycgate"))
-            .arg("hook")
-            .args(event)
-            .expect(0);
+        strace.arg(PYCGATE).arg("hook").args(event).expect(0);
         let trace = fs::read_to_string(&log).expect("the trace");
         assert!(trace.contains("execve"), "strace has seen nothing: {trace}");
         for line in trace.lines().skip(1) {
@@ -754,9 +740,7 @@ fn configuration_that_is_no_file_hangs_nobody() {
             dir.command("sh")
                 .args(["-c", &format!("{make} {name}")])
                 .ok();
-            let gate = dir
-                .command("timeout")
-                .args(["30", env!("CARGO_BIN_EXE_pycgate"), "gate"]);
+            let gate = dir.command("timeout").args(["30", PYCGATE, "gate"]);
             let done = gate.expect(125);
             assert!(done.stderr.contains(name), "{make}: {}", done.stderr);
             let commit = ["30", "git", "commit", "-q", "--allow-empty", "-m", "x"];

@@ -6,15 +6,11 @@ use std::process::Command;
 
 use crate::harness::interpreter;
 use crate::harness::venv::Venv;
-use crate::harness::{Dir, TestCommand};
-
-const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
+use crate::harness::{Dir, MANIFEST, TARGET_TMP, TestCommand};
 
 /// A directory under `target/` that keeps builds apart from the one that runs this test.
 fn place(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("packaging")
-        .join(name)
+    Path::new(TARGET_TMP).join("packaging").join(name)
 }
 
 fn in_clone(dir: &Dir, program: PathBuf) -> TestCommand {

@@ -1,6 +1,7 @@
 //! The gate in other places where people put gates, each tried for real: the configuration is the
 //! one under `examples/configs` that the recipes point to.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::path::Path;
 use filetime::FileTime;
 
 use crate::harness::venv::Venv;
-use crate::harness::{Dir, TestCommand, interpreter, race};
+use crate::harness::{Dir, PYCGATE, TestCommand, bin_directory, interpreter, race};
 
 const CONFIGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/configs");
 
@@ -32,17 +33,19 @@ fn project(config: &str, name: &str) -> Dir {
     dir
 }
 
-/// A program of the environment, with pycgate and python on PATH.
-fn program(dir: &Dir, venv: &Venv, name: &str) -> TestCommand {
-    let bin = dir.beside("bin");
-    fs::create_dir_all(&bin).expect("a directory");
-    let link = bin.join("pycgate");
-    if !link.exists() {
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pycgate"), link).expect("a link");
-    }
-    dir.command(venv.program(name))
+/// A program with pycgate and the environment's python on PATH.
+fn program(dir: &Dir, venv: &Venv, program: impl AsRef<OsStr>) -> TestCommand {
+    dir.command(program)
         .path_first(&venv.bin)
-        .path_first(&bin)
+        .path_first(bin_directory())
+}
+
+/// It ends with this status, and has seen a test fail.
+fn sees_the_failure(command: TestCommand, status: i32) {
+    let done = command.run();
+    let said = done.stdout + &done.stderr;
+    assert_eq!(done.status, status, "{said}");
+    assert!(said.contains("1 failed"), "{said}");
 }
 
 /// Caches the right source, then breaks it at the same size and mtime: whoever trusts the entry
@@ -67,19 +70,8 @@ fn make_sees_the_failure() {
     let venv = venv();
     let dir = project("Makefile", "Makefile");
     break_it(&dir, &venv);
-    let make = dir.command("make").path_first(&venv.bin).path_first(
-        Path::new(env!("CARGO_BIN_EXE_pycgate"))
-            .parent()
-            .expect("it lies somewhere"),
-    );
-    let done = make.run();
-    assert_eq!(done.status, 2, "make's word for a failed recipe");
-    assert!(
-        done.stdout.contains("1 failed"),
-        "{}{}",
-        done.stdout,
-        done.stderr
-    );
+    // Two is make's word for a failed recipe.
+    sees_the_failure(program(&dir, &venv, "make"), 2);
 }
 
 #[test]
@@ -87,14 +79,7 @@ fn tox_sees_the_failure() {
     let venv = venv();
     let dir = project("tox.ini", "tox.ini");
     break_it(&dir, &venv);
-    let done = program(&dir, &venv, "tox").run();
-    assert_eq!(done.status, 1, "{}{}", done.stdout, done.stderr);
-    assert!(
-        done.stdout.contains("1 failed"),
-        "{}{}",
-        done.stdout,
-        done.stderr
-    );
+    sees_the_failure(program(&dir, &venv, venv.program("tox")), 1);
 }
 
 #[test]
@@ -102,9 +87,7 @@ fn nox_sees_the_failure() {
     let venv = venv();
     let dir = project("noxfile.py", "noxfile.py");
     break_it(&dir, &venv);
-    let done = program(&dir, &venv, "nox").run();
-    assert_eq!(done.status, 1, "{}{}", done.stdout, done.stderr);
-    assert!((done.stdout + &done.stderr).contains("1 failed"));
+    sees_the_failure(program(&dir, &venv, venv.program("nox")), 1);
 }
 
 #[test]
@@ -133,16 +116,16 @@ fn a_push_is_stopped() {
         .arg(dir.beside("origin.git"))
         .ok();
     let push = |dir: &Dir| {
-        let bin = Path::new(env!("CARGO_BIN_EXE_pycgate"))
-            .parent()
-            .expect("it lies somewhere");
         let push = dir
             .command("git")
             .arg("push")
             .arg("-q")
             .arg(dir.beside("origin.git"))
             .arg("HEAD:refs/heads/main");
-        push.path_first(&venv.bin).path_first(bin).run().status
+        push.path_first(&venv.bin)
+            .path_first(bin_directory())
+            .run()
+            .status
     };
     break_it(&dir, &venv);
     assert_ne!(push(&dir), 0);
@@ -166,7 +149,7 @@ fn rebase_and_bisect_see_each_step() {
         );
         dir.git(&["commit", "-q", "-a", "-m", &format!("step {step}")]);
     }
-    let bin = env!("CARGO_BIN_EXE_pycgate");
+    let bin = PYCGATE;
     let gate = format!("{bin} gate -- {python} -m pytest -q -p no:cacheprovider");
     let says = format!(
         "{bin} gate -q -- {python} -c 'import calc, inspect; print(inspect.getsource(calc.double)[-2])'"
@@ -201,15 +184,12 @@ fn pre_commit_runs_the_gate_around_the_tests() {
     );
     break_it(&dir, &venv);
     let run = |dir: &Dir| {
-        let bin = Path::new(env!("CARGO_BIN_EXE_pycgate"))
-            .parent()
-            .expect("it lies somewhere");
         let run = dir
             .command(tools.program("pre-commit"))
             .args(["run", "--all-files"]);
         run.env("PRE_COMMIT_HOME", dir.beside("cache"))
             .path_first(&venv.bin)
-            .path_first(bin)
+            .path_first(bin_directory())
             .run()
     };
     assert_eq!(run(&dir).status, 1);
@@ -232,7 +212,11 @@ fn a_mutant_of_the_same_size_is_killed() {
             "cosmic-ray.toml",
             config.replace(line, &format!("test-command = \"{command}\"")),
         );
-        let run = |words: &[&str]| program(&dir, &venv, words[0]).args(&words[1..]).ok();
+        let run = |words: &[&str]| {
+            program(&dir, &venv, venv.program(words[0]))
+                .args(&words[1..])
+                .ok()
+        };
         run(&["cosmic-ray", "init", "cosmic-ray.toml", "session.sqlite"]);
         // cosmic-ray writes each mutant as fast as its tests run; the source's second is what a
         // rewrite within one second leaves.

@@ -3,20 +3,7 @@
 
 use insta::assert_snapshot;
 
-use crate::harness::{Dir, TestCommand};
-
-const COMMANDS: [&str; 10] = [
-    "gate",
-    "check",
-    "purge",
-    "explain",
-    "hook",
-    "install",
-    "uninstall",
-    "doctor",
-    "completions",
-    "man",
-];
+use crate::harness::{COMMANDS, Dir, TestCommand};
 
 fn seen(command: TestCommand, columns: &str, status: i32) -> String {
     let done = command.env("COLUMNS", columns).expect(status);

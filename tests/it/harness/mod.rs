@@ -26,6 +26,20 @@ pub use command::{Done, TestCommand, done};
 pub use dir::Dir;
 pub use interpreter::Interpreter;
 
+/// Every command of the program.
+pub const COMMANDS: [&str; 10] = [
+    "gate",
+    "check",
+    "purge",
+    "explain",
+    "hook",
+    "install",
+    "uninstall",
+    "doctor",
+    "completions",
+    "man",
+];
+
 /// The pycgate that cargo has built for these tests.
 pub const PYCGATE: &str = env!("CARGO_BIN_EXE_pycgate");
 
@@ -49,4 +63,10 @@ pub fn is_root() -> bool {
 pub fn announce(line: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// The directory of the program, to put on PATH.
+pub fn bin_directory() -> &'static std::path::Path {
+    let directory = std::path::Path::new(PYCGATE).parent();
+    directory.expect("the program lies in a directory")
 }
