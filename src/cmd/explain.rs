@@ -120,12 +120,9 @@ impl Explain {
         let Some(parsed) = parsed else {
             return Ok((session.relative(&self.path)?, None));
         };
-        let existing = std::fs::read_dir(&sources)
+        let existing = scan::owners(&sources, &parsed);
+        let existing = existing
             .into_iter()
-            .flatten()
-            .flatten()
-            .map(|found| found.file_name().as_bytes().to_vec())
-            .filter(|name| parsed.belongs_to(name))
             .min_by_key(|name| !name.ends_with(b".py"));
         let source = existing.unwrap_or_else(|| parsed.likely_source());
         let source = sources.join(std::ffi::OsStr::from_bytes(&source));
@@ -150,13 +147,9 @@ fn explained(session: &Session, scan: &Scan, entry: &Entry) -> Result<Explained>
         .lstat(name)
         .with_context(|| format!("{} has vanished", printable(&entry.path)))?;
     let head = handle.read(name, 16).unwrap_or_default();
-    let in_cache = entry.tree != 0 || directory.ends_with(b"__pycache__");
-    let parsed = if in_cache {
-        parse_in_pycache(name)
-    } else {
-        parse_beside(name)
-    };
-    let parsed = parsed.context("the scan lists nothing but entries")?;
+    let parsed = entry
+        .parsed()
+        .context("the scan lists nothing but entries")?;
     let source = entry.source.as_ref().and_then(|source| {
         let path = session.root.join(source.to_path_lossy());
         let facts = SourceFacts {

@@ -2,17 +2,17 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, bail};
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 use clap::Args;
 
-use crate::bytecode::{Kind, State};
 use crate::cli::{Format, Global};
 use crate::cmd::Run;
+use crate::cmd::reasons;
 use crate::cmd::session::Session;
 use crate::cmd::sweep::{self, Sweep};
 use crate::cmd::verdict::{self, GATE_FAILED, NOT_EXECUTABLE, NOT_FOUND, Verdict};
@@ -21,8 +21,8 @@ use crate::report::file::Destination;
 use crate::report::json::{Report, SweepPart};
 use crate::report::progress::Progress;
 use crate::report::style::{Terminal, message, output, printable};
-use crate::report::{path_of, text};
-use crate::scan::{self, Action, Entry, Scan, TreeKind, Untouchable};
+use crate::report::text;
+use crate::scan::{self, Scan};
 use crate::worktree::Repo;
 use crate::worktree::payload::{Base, Payload};
 
@@ -165,7 +165,11 @@ impl Gate {
             .isolation
             .or(session.config.isolation)
             .unwrap_or_default();
-        let reasons = self.reasons(&scan, isolation);
+        // A fresh prefix hides entries from a sweep that heeds it.
+        let hides = isolation == Isolation::Fresh
+            && !self.command.is_empty()
+            && !verdict::ignores_environment(&self.command);
+        let reasons = reasons::before(&scan, hides);
         let outcome = self.outcome(
             global,
             &session,
@@ -200,47 +204,6 @@ impl Gate {
             .iter()
             .map(|path| session.relative(path))
             .collect()
-    }
-
-    /// Why determinism is not certain before the sweep.
-    fn reasons(&self, scan: &Scan, isolation: Isolation) -> Vec<String> {
-        let mut reasons: Vec<String> = scan
-            .troubles
-            .iter()
-            .map(|trouble| {
-                let path = relative(scan, &trouble.path);
-                format!(
-                    "{path}: {}; make it readable or --exclude it",
-                    trouble.what()
-                )
-            })
-            .collect();
-        let exempt = isolation == Isolation::Fresh
-            && !self.command.is_empty()
-            && !verdict::ignores_environment(&self.command);
-        for entry in scan
-            .lying()
-            .filter(|entry| !(exempt && hidden_by_prefix(entry)))
-        {
-            let path = printable(&path_of(scan, entry));
-            let state = entry.state;
-            match (&entry.action, entry.untouchable) {
-                (Action::Failed(why), _) => reasons.push(format!("{path}: {state}, and it could not be removed: {why}")),
-                (_, Some(Untouchable::Tracked)) => reasons.push(format!(
-                    "{path}: {state}, and git tracks it ({}); stop tracking it: git rm --cached {path}",
-                    entry.reason
-                )),
-                (_, Some(Untouchable::Symlinked)) => reasons.push(format!(
-                    "{path}: {state}, behind a symlinked __pycache__ ({}); purge it where the link points, or remove the link",
-                    entry.reason
-                )),
-                (_, Some(Untouchable::Unknown)) => reasons.push(format!(
-                    "{path}: {state}, and neither an index nor HEAD can say whether git tracks it; mend the repository (git fsck)"
-                )),
-                _ => {}
-            }
-        }
-        reasons
     }
 
     fn outcome(
@@ -289,13 +252,25 @@ impl Gate {
         };
         let sweep = match sweep::run(&self.command, prefix.as_ref().map(tempfile::TempDir::path)) {
             Ok(sweep) => sweep,
-            Err(error) => return Ok(self.not_started(&error)),
+            Err(error) => {
+                let status = if error.kind() == io::ErrorKind::NotFound {
+                    NOT_FOUND
+                } else {
+                    NOT_EXECUTABLE
+                };
+                return Ok(Outcome {
+                    verdict: Verdict::Inconclusive,
+                    status,
+                    reasons: vec![reasons::not_started(&self.command[0], &error)],
+                    sweep: None,
+                });
+            }
         };
         drop(prefix);
         let mut verdict = verdict::of_sweep(sweep.status, &self.command);
         let mut status = sweep.status;
         if verdict == Verdict::Inconclusive {
-            reasons.push(pytest_reason(status));
+            reasons.push(reasons::of_pytest(status));
         }
         match self.payload_again(global, session, commit) {
             Err(error) => reasons.push(format!(
@@ -338,39 +313,6 @@ impl Gate {
             repo: Some(&repo),
             ..session.options(global, Some(&base))
         })
-    }
-
-    fn not_started(&self, error: &io::Error) -> Outcome {
-        let word = &self.command[0];
-        let status = if error.kind() == io::ErrorKind::NotFound {
-            NOT_FOUND
-        } else {
-            NOT_EXECUTABLE
-        };
-        let path = Path::new(word);
-        let hint = if path.is_dir() {
-            format!(
-                ": it is a directory; to test it: pycgate gate -- pytest {}",
-                printable(word.as_encoded_bytes())
-            )
-        } else if path.is_file() && path.extension().is_some_and(|suffix| suffix == "py") {
-            format!(
-                ": to run it: pycgate gate -- python {}",
-                printable(word.as_encoded_bytes())
-            )
-        } else {
-            String::new()
-        };
-        let reason = format!(
-            "the command `{}` could not be started: {error}{hint}",
-            printable(word.as_encoded_bytes())
-        );
-        Outcome {
-            verdict: Verdict::Inconclusive,
-            status,
-            reasons: vec![reason],
-            sweep: None,
-        }
     }
 
     /// The summary: on standard error where there is a command, whose output is the caller's.
@@ -448,51 +390,5 @@ impl Gate {
             return Ok(());
         }
         output(&lines)
-    }
-}
-
-/// Entries that an interpreter with another prefix does not see: those in `__pycache__` and in other
-/// prefixes, of interpreters that know prefixes (3.8 and later).
-fn hidden_by_prefix(entry: &Entry) -> bool {
-    let minor = |head: &str| {
-        let digits = entry
-            .tag
-            .to_str()
-            .ok()?
-            .strip_prefix(head)?
-            .strip_prefix('3')?;
-        digits
-            .trim_end_matches(|c: char| !c.is_ascii_digit())
-            .parse::<u32>()
-            .ok()
-    };
-    entry.kind == Kind::Cached
-        && entry.state >= State::Racy
-        && minor("cpython-")
-            .or_else(|| minor("pypy"))
-            .is_some_and(|minor| minor >= 8)
-}
-
-fn pytest_reason(status: u8) -> String {
-    let what = match status {
-        2 => "was interrupted, or could not collect its tests",
-        3 => "had an internal error",
-        4 => "was called with arguments it does not know",
-        _ => "found no tests",
-    };
-    format!("pytest {what} (exit status {status}): that says nothing of the code")
-}
-
-fn relative(scan: &Scan, path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    let work = scan.trees.iter().find(|tree| tree.kind == TreeKind::Work);
-    let path = work
-        .and_then(|tree| path.strip_prefix(&tree.root).ok())
-        .unwrap_or(path);
-    let name: BString = path.as_os_str().as_bytes().into();
-    if name.is_empty() {
-        ".".to_owned()
-    } else {
-        printable(&name)
     }
 }

@@ -18,6 +18,7 @@ pub mod install;
 pub mod man;
 pub mod prove;
 pub mod purge;
+mod reasons;
 mod session;
 mod sweep;
 pub mod uninstall;

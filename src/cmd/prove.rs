@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use bstr::ByteSlice;
 
-use crate::bytecode::{EntryName, Kind, Reason, State, parse_beside, parse_in_pycache};
+use crate::bytecode::{Kind, Reason, State};
 use crate::cmd::session::Session;
 use crate::prove::{Answer, Question, prove};
-use crate::scan::{Entry, Scan};
+use crate::scan::{self, Entry, Scan};
 
 /// Asks the interpreters about every racy entry of a scan: acquitted ones become settled, others
 /// stale; where nobody can say they stay racy, with the reason why.
@@ -58,12 +58,7 @@ fn unproved(entry: &mut Entry, why: String) {
 
 fn question(session: &Session, scan: &Scan, entry: &Entry) -> Result<Question, &'static str> {
     let (_, name) = entry.split();
-    let parsed = if entry.kind == Kind::Beside {
-        parse_beside(name)
-    } else {
-        parse_in_pycache(name)
-    };
-    let parsed = parsed.ok_or("its name is no entry's")?;
+    let parsed = entry.parsed().ok_or("its name is no entry's")?;
     if !matches!(entry.kind, Kind::Cached | Kind::Beside) {
         return Err("it is no bytecode of an interpreter's own");
     }
@@ -71,7 +66,9 @@ fn question(session: &Session, scan: &Scan, entry: &Entry) -> Result<Question, &
         return Err("a tool has rewritten the source before compiling it");
     }
     let source = entry.source.as_ref().ok_or("its source is gone")?;
-    if has_other_sources(&session.root.join(source.to_path_lossy()), &parsed) {
+    let source = session.root.join(source.to_path_lossy());
+    let directory = source.parent().unwrap_or(&session.root);
+    if scan::owners(directory, &parsed).len() > 1 {
         return Err("several sources share this entry, and it can be the code of one of them only");
     }
     let level = match parsed.opt {
@@ -86,23 +83,9 @@ fn question(session: &Session, scan: &Scan, entry: &Entry) -> Result<Question, &
         entry.tag.to_str_lossy().into_owned()
     };
     Ok(Question {
-        source: session.root.join(source.to_path_lossy()),
+        source,
         entry: scan.absolute(entry),
         tag,
         level,
     })
-}
-
-/// Whether other files beside a source can be compiled into the same entry.
-fn has_other_sources(source: &std::path::Path, parsed: &EntryName<'_>) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    let Some(directory) = source.parent() else {
-        return false;
-    };
-    let beside = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let names = beside.map(|found| found.file_name());
-    names
-        .filter(|name| parsed.belongs_to(name.as_bytes()))
-        .count()
-        > 1
 }

@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::bytecode::{Kind, Reason, State};
-use crate::fsys::relative;
+use crate::bytecode::{EntryName, Kind, Reason, State, parse_beside, parse_in_pycache};
+use crate::fsys::{Dir, DirBuffer, relative};
 use crate::worktree::Repo;
 use crate::worktree::payload::{Base, Payload};
 
@@ -75,6 +75,19 @@ impl<'a> Options<'a> {
             numba_all: self.numba_all,
         }
     }
+}
+
+/// The names of the files in a directory that can be sources of an entry.
+pub fn owners(directory: &Path, parsed: &EntryName<'_>) -> Vec<Vec<u8>> {
+    let listed = Dir::open(directory).and_then(|directory| {
+        let names = directory::Names::of(&directory, &mut DirBuffer::default())?;
+        let names = names.iter().map(|(name, _)| name);
+        Ok(names
+            .filter(|name| parsed.belongs_to(name))
+            .map(<[u8]>::to_vec)
+            .collect())
+    });
+    listed.unwrap_or_default()
 }
 
 /// What kind of tree entries lie in.
@@ -156,6 +169,15 @@ impl Entry {
     /// Whether a scan lists it by itself.
     fn is_noteworthy(&self) -> bool {
         self.due || !self.state.is_harmless()
+    }
+
+    /// The parts of its name.
+    pub fn parsed(&self) -> Option<EntryName<'_>> {
+        let (_, name) = self.split();
+        match self.kind {
+            Kind::Beside => parse_beside(name),
+            _ => parse_in_pycache(name),
+        }
     }
 
     /// Its directory within its tree, and its file name.

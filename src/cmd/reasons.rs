@@ -1,0 +1,114 @@
+//! Why a verdict is INCONCLUSIVE: one line each, with the path, and what to do.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+
+use bstr::{BString, ByteSlice};
+
+use crate::bytecode::{Kind, State};
+use crate::report::path_of;
+use crate::report::style::printable;
+use crate::scan::{Action, Entry, Scan, TreeKind, Untouchable};
+
+/// Why determinism is not certain before the sweep. `fresh`: the sweep gets a prefix of its own,
+/// which hides some entries from it.
+pub fn before(scan: &Scan, fresh: bool) -> Vec<String> {
+    let troubles = scan.troubles.iter().map(|trouble| {
+        let path = relative(scan, &trouble.path);
+        format!(
+            "{path}: {}; make it readable or --exclude it",
+            trouble.what()
+        )
+    });
+    let lying = scan
+        .lying()
+        .filter(|entry| !(fresh && hidden_by_prefix(entry)));
+    troubles
+        .chain(lying.filter_map(|entry| left(scan, entry)))
+        .collect()
+}
+
+/// Why an entry that can lie is still there; `None` if it is not.
+fn left(scan: &Scan, entry: &Entry) -> Option<String> {
+    let path = printable(&path_of(scan, entry));
+    let state = entry.state;
+    let reason = &entry.reason;
+    if let Action::Failed(why) = &entry.action {
+        return Some(format!(
+            "{path}: {state}, and it could not be removed: {why}"
+        ));
+    }
+    Some(match entry.untouchable? {
+        Untouchable::Tracked => format!(
+            "{path}: {state}, and git tracks it ({reason}); stop tracking it: git rm --cached {path}"
+        ),
+        Untouchable::Symlinked => format!(
+            "{path}: {state}, behind a symlinked __pycache__ ({reason}); purge it where the link points, or remove the link"
+        ),
+        Untouchable::Unknown => format!(
+            "{path}: {state}, and neither an index nor HEAD can say whether git tracks it; mend the repository (git fsck)"
+        ),
+    })
+}
+
+/// Why a sweep that pytest has ended so says nothing.
+pub fn of_pytest(status: u8) -> String {
+    let what = match status {
+        2 => "was interrupted, or could not collect its tests",
+        3 => "had an internal error",
+        4 => "was called with arguments it does not know",
+        _ => "found no tests",
+    };
+    format!("pytest {what} (exit status {status}): that says nothing of the code")
+}
+
+/// Why a command could not be started, with a hint where it is no program at all.
+pub fn not_started(command: &OsStr, error: &io::Error) -> String {
+    let word = printable(command.as_encoded_bytes());
+    let path = Path::new(command);
+    let hint = if path.is_dir() {
+        format!(": it is a directory; to test it: pycgate gate -- pytest {word}")
+    } else if path.is_file() && path.extension().is_some_and(|suffix| suffix == "py") {
+        format!(": to run it: pycgate gate -- python {word}")
+    } else {
+        String::new()
+    };
+    format!("the command `{word}` could not be started: {error}{hint}")
+}
+
+/// Entries that an interpreter with another prefix does not see: those in `__pycache__` and in other
+/// prefixes, of interpreters that know prefixes (3.8 and later).
+fn hidden_by_prefix(entry: &Entry) -> bool {
+    let minor = |head: &str| {
+        let digits = entry
+            .tag
+            .to_str()
+            .ok()?
+            .strip_prefix(head)?
+            .strip_prefix('3')?;
+        digits
+            .trim_end_matches(|c: char| !c.is_ascii_digit())
+            .parse::<u32>()
+            .ok()
+    };
+    entry.kind == Kind::Cached
+        && entry.state >= State::Racy
+        && minor("cpython-")
+            .or_else(|| minor("pypy"))
+            .is_some_and(|minor| minor >= 8)
+}
+
+fn relative(scan: &Scan, path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let work = scan.trees.iter().find(|tree| tree.kind == TreeKind::Work);
+    let path = work
+        .and_then(|tree| path.strip_prefix(&tree.root).ok())
+        .unwrap_or(path);
+    let name: BString = path.as_os_str().as_bytes().into();
+    if name.is_empty() {
+        ".".to_owned()
+    } else {
+        printable(&name)
+    }
+}
