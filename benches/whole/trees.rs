@@ -43,6 +43,8 @@ pub fn warm(lab: &Lab, modules: usize) -> Result<PathBuf> {
         &root,
         &["git", "config", "user.email", "bench@example.invalid"],
     )?;
+    // git's own packing in the background would get in the way of ours.
+    run(&root, &["git", "config", "gc.auto", "0"])?;
     run(&root, &["git", "add", "."])?;
     run(&root, &["git", "commit", "-q", "-m", "modules"])?;
     // As a clone has it: packed.
