@@ -1,5 +1,6 @@
 //! Names of cache entries (PEP 3147, PEP 488), and the sources they can belong to.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 /// What kind of file a name says it is.
@@ -32,50 +33,71 @@ pub struct EntryName<'a> {
     pub bare: bool,
 }
 
-/// The file names of one source directory, sorted.
+/// The names in one source directory, sorted.
 #[derive(Debug, Default)]
 pub struct Listing<'a> {
     names: Vec<&'a [u8]>,
+    hidden: bool,
+    last: Cell<usize>,
 }
 
 impl<'a> Listing<'a> {
     /// A listing of `names`, in any order.
     pub fn new(mut names: Vec<&'a [u8]>) -> Self {
         names.sort_unstable();
-        Self { names }
+        Self::sorted(names)
     }
 
     /// A listing of `names` that are sorted already.
     pub fn sorted(names: Vec<&'a [u8]>) -> Self {
-        Self { names }
+        Self {
+            hidden: names.iter().any(|name| name.starts_with(b".")),
+            names,
+            last: Cell::new(0),
+        }
     }
 
-    /// The name that is the concatenation of `parts`, if it is there.
-    pub fn find(&self, parts: [&[u8]; 2]) -> Option<&'a [u8]> {
-        let at = self
-            .names
-            .binary_search_by(|name| compare(name, parts))
-            .ok()?;
-        Some(self.names[at])
+    /// The name at a place in the listing.
+    pub fn name(&self, at: usize) -> &'a [u8] {
+        self.names[at]
     }
 
-    /// The names that begin with `stem` and a dot.
-    fn suffixed<'l>(&'l self, stem: &'l [u8]) -> impl Iterator<Item = &'a [u8]> + 'l {
-        let from = self
-            .names
-            .partition_point(|name| compare(name, [stem, b"."]).is_lt());
-        self.names[from..]
-            .iter()
-            .copied()
-            .take_while(move |name| name.get(stem.len()) == Some(&b'.') && name.starts_with(stem))
+    /// The place of the name that is the concatenation of `parts`, if it is there.
+    fn find(&self, parts: [&[u8]; 2]) -> Option<usize> {
+        let at = self.lower_bound(parts);
+        compare(self.names.get(at)?, parts).is_eq().then_some(at)
     }
 
-    /// Whether there is a name that begins with a dot.
-    fn has_hidden(&self) -> bool {
-        let at = self.names.partition_point(|name| *name < &b"."[..]);
-        self.names
-            .get(at)
-            .is_some_and(|name| name.starts_with(b"."))
+    /// The place of the first name that is not less than the concatenation of `parts`. Entries come
+    /// in the order of their sources, so the search begins where the last one ended.
+    fn lower_bound(&self, parts: [&[u8]; 2]) -> usize {
+        let less = |name: &&[u8]| compare(name, parts).is_lt();
+        let last = self.last.get();
+        let (before, after) = self.names.split_at(last);
+        let found = if after.first().is_some_and(less) {
+            match after.get(1) {
+                Some(name) if less(name) => last + 2 + after[2..].partition_point(less),
+                _ => last + 1,
+            }
+        } else if before.last().is_some_and(|name| !less(name)) {
+            before.partition_point(less)
+        } else {
+            last
+        };
+        self.last.set(found);
+        found
+    }
+
+    /// What follows `stem` and a dot in each of the names that begin with them, and its place.
+    fn suffixes<'l>(&'l self, stem: &'l [u8]) -> impl Iterator<Item = (usize, &'a [u8])> + 'l {
+        let from = self.lower_bound([stem, b"."]);
+        (from..)
+            .zip(&self.names[from..])
+            .map_while(move |(at, name)| {
+                let (head, rest) = name.split_at_checked(stem.len())?;
+                let suffix = rest.strip_prefix(b".")?;
+                (head == stem).then_some((at, suffix))
+            })
     }
 }
 
@@ -156,7 +178,15 @@ fn split_opt(body: &[u8]) -> (&[u8], Option<&[u8]>) {
     reason = "four parts of one name, taken apart at once"
 )]
 fn split_tag(body: &[u8]) -> Option<(&[u8], &[u8], Option<&[u8]>, bool)> {
-    for start in (1..body.len()).rev() {
+    // Nearly always the tag is what follows the last dot, and nothing else.
+    if let Some(dot) = body.iter().rposition(|&byte| byte == b'.')
+        && dot > 0
+        && known_tag(&body[dot + 1..]) == Some(body.len() - dot - 1)
+    {
+        return Some((&body[..dot], &body[dot + 1..], None, false));
+    }
+    let starts = (1..body.len()).rev();
+    for start in starts.filter(|&start| matches!(body[start], b'c' | b'p')) {
         let Some(length) = known_tag(&body[start..]) else {
             continue;
         };
@@ -252,44 +282,43 @@ impl<'a> EntryName<'a> {
     /// `conf.py` and `conf.cgi` are both compiled into `conf.cpython-311.pyc`.
     pub fn sources<'l>(&self, listing: &Listing<'l>) -> Vec<&'l [u8]> {
         let mut found = Vec::new();
-        self.each_source(listing, &mut |name| found.push(name));
+        self.each_source(listing, &mut |at| found.push(listing.name(at)));
         found
     }
 
-    /// As [`EntryName::sources`], without making a list of them.
-    pub fn each_source<'l>(&self, listing: &Listing<'l>, each: &mut dyn FnMut(&'l [u8])) {
+    /// The places in `listing` of the sources that this can be the entry of.
+    pub fn each_source(&self, listing: &Listing<'_>, each: &mut dyn FnMut(usize)) {
         if self.kind == Kind::Companion {
             return self.companion_sources(listing, each);
         }
         if self.bare || self.kind == Kind::Beside || self.runner.is_some() {
             let suffix: &[u8] = if self.bare { b"" } else { b".py" };
-            if let Some(name) = listing.find([self.stem, suffix]) {
-                each(name);
+            if let Some(at) = listing.find([self.stem, suffix]) {
+                each(at);
             }
             return;
         }
-        for name in listing.suffixed(self.stem) {
-            let suffix = &name[self.stem.len() + 1..];
+        for (at, suffix) in listing.suffixes(self.stem) {
             if !matches!(suffix, b"pyc" | b"pyo" | b"") && !suffix.contains(&b'.') {
-                each(name);
+                each(at);
             }
         }
-        if listing.has_hidden()
+        if listing.hidden
             && !self.stem.contains(&b'.')
-            && let Some(name) = listing.find([b".", self.stem])
+            && let Some(at) = listing.find([b".", self.stem])
         {
-            each(name);
+            each(at);
         }
     }
 
     /// A companion's stem is `mod.qualified.name-LINE`: every source whose module name it begins
     /// with can be meant, since module names contain dots.
-    fn companion_sources<'l>(&self, listing: &Listing<'l>, each: &mut dyn FnMut(&'l [u8])) {
+    fn companion_sources(&self, listing: &Listing<'_>, each: &mut dyn FnMut(usize)) {
         let without = self.stem.strip_prefix(b"guf-");
         for stem in [Some(self.stem), without].into_iter().flatten() {
             let dots = (0..stem.len()).filter(|&at| stem[at] == b'.');
-            for name in dots.filter_map(|dot| listing.find([&stem[..dot], b".py"])) {
-                each(name);
+            for at in dots.filter_map(|dot| listing.find([&stem[..dot], b".py"])) {
+                each(at);
             }
         }
     }
@@ -489,6 +518,16 @@ mod tests {
             let mut source = stem;
             source.extend_from_slice(b".py");
             prop_assert!(parsed.belongs_to(&source));
+        }
+
+        #[test]
+        fn a_listing_finds_what_is_there_in_any_order(names in proptest::collection::vec("[ab.]{1,3}", 0..12), asked in proptest::collection::vec(("[ab.]{0,2}", "[ab.]{0,2}"), 1..20)) {
+            let listing = Listing::new(names.iter().map(String::as_bytes).collect());
+            for (first, second) in asked {
+                let there = names.contains(&format!("{first}{second}"));
+                let found = listing.find([first.as_bytes(), second.as_bytes()]);
+                prop_assert_eq!(found.is_some(), there, "{}{}", first, second);
+            }
         }
 
         #[test]

@@ -27,6 +27,16 @@ pub struct EntryFacts {
     pub stat: Option<Stat>,
 }
 
+impl EntryFacts {
+    /// When it was written: the earliest of its times, where it is a symlink also of those of what
+    /// it points to.
+    pub fn written(&self) -> Time {
+        let own = self.lstat.mtime.min(self.lstat.ctime);
+        self.stat
+            .map_or(own, |stat| own.min(stat.mtime).min(stat.ctime))
+    }
+}
+
 /// The stats of a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SourceFacts {
@@ -104,12 +114,8 @@ impl Timeline {
 
 /// The times that the rule compares for one entry of one source.
 pub fn timeline(name: &EntryName<'_>, entry: &EntryFacts, source: &SourceFacts) -> Timeline {
-    let own = entry.lstat.mtime.min(entry.lstat.ctime);
-    let written = entry
-        .stat
-        .map_or(own, |stat| own.min(stat.mtime).min(stat.ctime));
     Timeline {
-        written,
+        written: entry.written(),
         touched: touched(source),
         margin: margin(name, entry, source),
     }

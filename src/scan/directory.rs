@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 
+use super::names::{Names, is_file};
 use super::{Action, Entry, Untouchable};
 use crate::bytecode::{
     EntryFacts, EntryName, Evidence, Kind, Listing, Mismatch, Reason, SourceFacts, State, Verdict,
-    judge, parse_beside, parse_in_pycache, timeline,
+    judge, parse_beside, parse_in_pycache,
 };
 use crate::fsys::relative::join;
 use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time, resolve};
@@ -18,66 +19,11 @@ use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time, resolve};
 /// An entry is read whole up to this many bytes, a source likewise.
 const LARGEST: u64 = 256 << 20;
 
-/// Names and types of a directory's content, sorted by name.
-#[derive(Debug, Default)]
-pub struct Names {
-    arena: Vec<u8>,
-    spans: Vec<(usize, usize, FileType)>,
-}
-
-impl Names {
-    /// Lists a directory.
-    pub fn of(directory: &Dir, buffer: &mut DirBuffer) -> io::Result<Self> {
-        let mut names = Self::default();
-        directory.list(buffer, |name, file_type| {
-            let start = names.arena.len();
-            names.arena.extend_from_slice(name);
-            names.spans.push((start, names.arena.len(), file_type));
-        })?;
-        for span in &mut names.spans {
-            // Some file systems do not tell the type in a listing.
-            if span.2 == FileType::Unknown {
-                let stat = directory.lstat(&names.arena[span.0..span.1]);
-                span.2 = stat.map_or(FileType::Unknown, |stat| stat.file_type());
-            }
-        }
-        let arena = &names.arena;
-        names
-            .spans
-            .sort_unstable_by(|one, other| arena[one.0..one.1].cmp(&arena[other.0..other.1]));
-        Ok(names)
-    }
-
-    /// Opens a directory below a root and lists it.
-    pub fn below(root: &Dir, path: &BStr, buffer: &mut DirBuffer) -> io::Result<(Dir, Self)> {
-        let directory = root.open_below(path)?;
-        let names = Self::of(&directory, buffer)?;
-        Ok((directory, names))
-    }
-
-    /// Every name with its type.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
-        self.spans
-            .iter()
-            .map(|&(start, end, file_type)| (&self.arena[start..end], file_type))
-    }
-
-    /// The type of what is called `name`.
-    pub fn find(&self, name: &[u8]) -> Option<FileType> {
-        let at = self.position(name)?;
-        Some(self.spans[at].2)
-    }
-
-    fn position(&self, name: &[u8]) -> Option<usize> {
-        self.spans
-            .binary_search_by(|&(start, end, _)| self.arena[start..end].cmp(name))
-            .ok()
-    }
-}
-
-/// Whether something of this type can be a source or an entry.
-pub fn is_file(file_type: FileType) -> bool {
-    matches!(file_type, FileType::RegularFile | FileType::Symlink)
+/// What was asked of the names in a listing: most of a directory of data is not asked about.
+struct Lstats {
+    /// For each name, one more than its place among the answers; zero if it was not asked for.
+    slots: Vec<u32>,
+    answers: Vec<Option<Stat>>,
 }
 
 /// A directory of sources.
@@ -92,7 +38,8 @@ pub struct Place<'p> {
     pub names: &'p Names,
     /// The latest ctime of the symlinks passed on the way to the directory itself.
     pub links: Option<Time>,
-    lstats: RefCell<Vec<Option<Option<Stat>>>>,
+    listing: Listing<'p>,
+    lstats: RefCell<Lstats>,
     touched: Cell<Option<Time>>,
     failures: RefCell<Vec<(PathBuf, io::Error)>>,
 }
@@ -100,42 +47,31 @@ pub struct Place<'p> {
 impl<'p> Place<'p> {
     /// A directory with nothing looked at yet.
     pub fn new(root: &'p Path, path: &'p BStr, directory: &'p Dir, names: &'p Names) -> Self {
-        let lstats = RefCell::new(vec![None; names.spans.len()]);
+        let lstats = RefCell::new(Lstats {
+            slots: vec![0; names.iter().len()],
+            answers: Vec::new(),
+        });
+        let listing = Listing::sorted(names.iter().map(|(name, _)| name).collect());
         Self {
             root,
             path,
             directory,
             names,
             links: None,
+            listing,
             lstats,
             touched: Cell::new(None),
             failures: RefCell::default(),
         }
     }
 
-    /// The files and symlinks that can be sources.
-    pub fn listing(&self) -> Listing<'p> {
-        let names: &'p Names = self.names;
-        Listing::sorted(
-            names
-                .iter()
-                .filter(|(_, file_type)| is_file(*file_type))
-                .map(|(name, _)| name)
-                .collect(),
-        )
-    }
-
-    /// `lstat` of a name, asked for once.
-    pub fn lstat(&self, name: &[u8]) -> Option<Stat> {
-        let at = self.names.position(name)?;
-        self.lstat_at(at, name)
-    }
-
     /// `lstat` of the name at a place in the listing.
-    fn lstat_at(&self, at: usize, name: &[u8]) -> Option<Stat> {
-        if let Some(known) = self.lstats.borrow()[at] {
-            return known;
+    fn lstat(&self, at: usize) -> Option<Stat> {
+        let mut lstats = self.lstats.borrow_mut();
+        if let Some(known) = lstats.slots[at].checked_sub(1) {
+            return lstats.answers[known as usize];
         }
+        let (name, _) = self.names.at(at);
         let stat = match self.directory.lstat(name) {
             Ok(stat) => Some(stat),
             Err(error) => {
@@ -143,7 +79,8 @@ impl<'p> Place<'p> {
                 None
             }
         };
-        self.lstats.borrow_mut()[at] = Some(stat);
+        lstats.answers.push(stat);
+        lstats.slots[at] = lstats.answers.len() as u32;
         stat
     }
 
@@ -165,13 +102,18 @@ impl<'p> Place<'p> {
         let files = names.iter().enumerate();
         files
             .filter(|(_, (name, file_type))| name.ends_with(b".py") && is_file(*file_type))
-            .filter_map(|(at, (name, _))| Some((name, self.lstat_at(at, name)?)))
+            .filter_map(|(at, (name, _))| Some((name, self.lstat(at)?)))
             .collect()
     }
 
-    /// The stats the rule needs of a source; `None` if it is no regular file in the end.
-    pub fn facts(&self, name: &[u8]) -> Option<SourceFacts> {
-        let lstat = self.lstat(name)?;
+    /// The stats the rule needs of the source at a place in the listing; `None` if it is no regular
+    /// file in the end.
+    pub fn facts(&self, at: usize) -> Option<SourceFacts> {
+        let (name, file_type) = self.names.at(at);
+        if !is_file(file_type) {
+            return None;
+        }
+        let lstat = self.lstat(at)?;
         if lstat.file_type() != FileType::Symlink {
             return lstat.is_file().then_some(SourceFacts {
                 stat: lstat,
@@ -364,7 +306,6 @@ impl Judged<'_> {
 /// One entry with all that surrounds it.
 pub struct One<'o> {
     pub place: &'o Place<'o>,
-    pub listing: &'o Listing<'o>,
     pub cache: &'o Cache<'o>,
     pub parsed: EntryName<'o>,
     pub name: &'o [u8],
@@ -375,12 +316,10 @@ impl<'o> Cache<'o> {
     pub fn each(
         &'o self,
         place: &'o Place<'o>,
-        listing: &'o Listing<'o>,
         entries: impl Iterator<Item = (&'o [u8], EntryName<'o>)>,
     ) -> impl Iterator<Item = One<'o>> {
         entries.map(move |(name, parsed)| One {
             place,
-            listing,
             cache: self,
             parsed,
             name,
@@ -393,7 +332,6 @@ impl<'o> Cache<'o> {
 pub fn judge_entry<'o>(one: &One<'o>, read_header: bool) -> Option<Judged<'o>> {
     let One {
         place,
-        listing,
         cache,
         parsed,
         name,
@@ -420,10 +358,11 @@ pub fn judge_entry<'o>(one: &One<'o>, read_header: bool) -> Option<Judged<'o>> {
         _ => return None,
     }
     let mut worst: Option<Judged<'o>> = None;
-    parsed.each_source(listing, &mut |source| {
-        let Some(source_facts) = place.facts(source) else {
+    parsed.each_source(&place.listing, &mut |at| {
+        let Some(source_facts) = place.facts(at) else {
             return;
         };
+        let source = place.listing.name(at);
         let mut look = Look {
             place,
             cache: cache.directory,
@@ -440,12 +379,11 @@ pub fn judge_entry<'o>(one: &One<'o>, read_header: bool) -> Option<Judged<'o>> {
             judge(parsed, &facts, &source_facts, &mut look, read_header)
         };
         if worst.as_ref().is_none_or(|worst| state > worst.state) {
-            let written = timeline(parsed, &facts, &source_facts).written;
             worst = Some(Judged {
                 state,
                 reason,
                 source: Some(source),
-                written,
+                written: facts.written(),
             });
         }
     });
@@ -455,7 +393,7 @@ pub fn judge_entry<'o>(one: &One<'o>, read_header: bool) -> Option<Judged<'o>> {
             state,
             reason,
             source: None,
-            written: lstat.mtime.min(lstat.ctime),
+            written: facts.written(),
         }
     });
     // An entry that has vanished since is nobody's trouble.

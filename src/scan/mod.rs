@@ -9,6 +9,7 @@ mod exclude;
 mod found;
 mod ghosts;
 mod named;
+mod names;
 mod prefix;
 mod purging;
 mod realm;
@@ -80,7 +81,7 @@ impl<'a> Options<'a> {
 /// The names of the files in a directory that can be sources of an entry.
 pub fn owners(directory: &Path, parsed: &EntryName<'_>) -> Vec<Vec<u8>> {
     let listed = Dir::open(directory).and_then(|directory| {
-        let names = directory::Names::of(&directory, &mut DirBuffer::default())?;
+        let names = names::Names::of(&directory, &mut DirBuffer::default())?;
         let names = names.iter().map(|(name, _)| name);
         Ok(names
             .filter(|name| parsed.belongs_to(name))

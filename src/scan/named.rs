@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use bstr::{BStr, BString, ByteSlice};
 
-use super::directory::{Cache, Names, One, Place, entries_beside, entries_in, other_way};
+use super::directory::{Cache, One, Place, entries_beside, entries_in, other_way};
 use super::found::{Found, finish};
+use super::names::Names;
 use super::realm::Owner;
 use super::{Options, Rules, Scan, Tree, TreeKind};
 use crate::bytecode::{EntryName, Listing, State};
@@ -146,7 +147,6 @@ fn in_work_tree(
         }
     };
     let place = Place::new(options.root, path, &directory, &names);
-    let listing = place.listing();
     let gone_beside = |name: &[u8]| {
         sources
             .get(name.as_bstr())
@@ -160,7 +160,7 @@ fn in_work_tree(
         realm,
         symlinked: false,
     };
-    for one in cache.each(&place, &listing, entries_beside(&names, &gone_beside)) {
+    for one in cache.each(&place, entries_beside(&names, &gone_beside)) {
         note(options.rules(), &one, sources, found);
     }
     let cache_path = join(path, b"__pycache__");
@@ -180,7 +180,7 @@ fn in_work_tree(
                 realm,
                 symlinked: open.symlinked,
             };
-            for one in cache.each(&place, &listing, entries_in(&open.names)) {
+            for one in cache.each(&place, entries_in(&open.names)) {
                 note(options.rules(), &one, sources, found);
             }
         }

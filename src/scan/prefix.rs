@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
-use super::directory::{Cache, Names, One, Place, entries_in};
+use super::directory::{Cache, One, Place, entries_in};
 use super::found::Found;
+use super::names::Names;
 use super::realm::Owner;
 use super::venv::Venv;
 use super::{Options, Tree, TreeKind};
@@ -160,7 +161,6 @@ pub fn directory(
         source_names,
     );
     place.links = links;
-    let listing = place.listing();
     let cache = Cache {
         tree: prefix.number,
         root: &prefix.root,
@@ -169,7 +169,7 @@ pub fn directory(
         realm: prefix.realm,
         symlinked: false,
     };
-    for one in cache.each(&place, &listing, entries_in(names)) {
+    for one in cache.each(&place, entries_in(names)) {
         each(found, &one);
     }
     found.failed(&place);

@@ -8,9 +8,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
 
-use super::directory::{Cache, Judged, Names, Place, entries_beside, entries_in};
+use super::directory::{Cache, Judged, Place, entries_beside, entries_in};
 use super::found::{Found, Taken};
 use super::ghosts::Hollow;
+use super::names::Names;
 use super::realm::{Compare, Owner, Realm, Realms};
 use super::venv::{MARK, Venv};
 use super::{Options, Rules, Tree, TreeKind};
@@ -134,45 +135,51 @@ fn one<'a>(
     }))
 }
 
-/// What the threads share: directories to look at, and how many are being looked at.
+/// What the threads share.
 struct Queue<'a> {
-    waiting: Mutex<(Vec<Item<'a>>, usize)>,
+    state: Mutex<Waiting<'a>>,
     more: Condvar,
 }
 
+/// Directories to look at, how many are being looked at, and how many threads have nothing to do.
+struct Waiting<'a> {
+    items: Vec<Item<'a>>,
+    busy: usize,
+    idle: usize,
+}
+
 impl<'a> Queue<'a> {
-    fn lock(&self) -> MutexGuard<'_, (Vec<Item<'a>>, usize)> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Waiting<'a>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next directory, or `None` when there is nothing left to do for anybody.
     fn next(&self) -> Option<Item<'a>> {
         let mut waiting = self.lock();
         loop {
-            if let Some(item) = waiting.0.pop() {
-                waiting.1 += 1;
+            if let Some(item) = waiting.items.pop() {
+                waiting.busy += 1;
                 return Some(item);
             }
-            if waiting.1 == 0 {
-                self.more.notify_all();
+            if waiting.busy == 0 {
                 return None;
             }
+            waiting.idle += 1;
             waiting = self
                 .more
                 .wait(waiting)
                 .unwrap_or_else(PoisonError::into_inner);
+            waiting.idle -= 1;
         }
     }
 
     fn done(&self, below: Vec<Item<'a>>) {
         let mut waiting = self.lock();
-        let several = below.len() > 1;
-        waiting.0.extend(below);
-        waiting.1 -= 1;
-        if several || waiting.1 == 0 {
+        waiting.items.extend(below);
+        waiting.busy -= 1;
+        // Waking is a system call even where nobody sleeps.
+        if waiting.idle > 0 && (!waiting.items.is_empty() || waiting.busy == 0) {
             self.more.notify_all();
-        } else {
-            self.more.notify_one();
         }
     }
 }
@@ -189,12 +196,15 @@ impl<'a> Walk<'_, 'a> {
             }
         }
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let queue = Queue {
-            waiting: Mutex::new((waiting, 0)),
-            more: Condvar::new(),
-        };
-        let idle = queue.lock().0.is_empty();
-        if !idle {
+        if !waiting.is_empty() {
+            let queue = Queue {
+                state: Mutex::new(Waiting {
+                    items: waiting,
+                    busy: 0,
+                    idle: 0,
+                }),
+                more: Condvar::new(),
+            };
             std::thread::scope(|scope| {
                 let work = || {
                     let mut found = Found::default();
@@ -313,7 +323,6 @@ impl<'a> Walk<'_, 'a> {
         buffer: &mut DirBuffer,
         found: &mut Found,
     ) {
-        let listing = place.listing();
         let mut hollow = Hollow {
             path: place.path.to_owned(),
             caches: false,
@@ -328,12 +337,9 @@ impl<'a> Walk<'_, 'a> {
             }
         }
         if self.rules.numba_all {
-            for (name, _) in place
-                .names
-                .iter()
-                .filter(|(name, _)| name.ends_with(b".py"))
-            {
-                if let Some(facts) = place.facts(name) {
+            let files = place.names.iter().enumerate();
+            for (at, _) in files.filter(|(_, (name, _))| name.ends_with(b".py")) {
+                if let Some(facts) = place.facts(at) {
                     found.outdated = found.outdated.max(outdates_until(&facts));
                 }
             }
@@ -364,7 +370,7 @@ impl<'a> Walk<'_, 'a> {
                     symlinked: open.symlinked,
                 };
                 let mut entries = 0;
-                for one in cache.each(place, &listing, entries_in(&open.names)) {
+                for one in cache.each(place, entries_in(&open.names)) {
                     entries += 1;
                     // What has vanished keeps no directory from being a ghost.
                     only_caches &= matches!(
@@ -384,7 +390,7 @@ impl<'a> Walk<'_, 'a> {
             realm: realm.number,
             symlinked: false,
         };
-        for one in cache.each(place, &listing, entries_beside(place.names, &|_| false)) {
+        for one in cache.each(place, entries_beside(place.names, &|_| false)) {
             found.take(self.rules, &one, &wanted);
         }
         if only_caches {

@@ -30,6 +30,14 @@ pub struct IndexEntry<'a> {
     entry: &'a gix_index::Entry,
 }
 
+/// What the index has directly in a directory, by name.
+pub enum Child<'a> {
+    /// A file, a symlink, a submodule; of a conflict one for every stage.
+    File(&'a [u8], IndexEntry<'a>),
+    /// A subdirectory.
+    Folder(&'a [u8]),
+}
+
 /// Whether a path of an index can be one below its root: a hostile one is not looked at.
 pub fn safe(path: &[u8]) -> bool {
     !path.is_empty()
@@ -148,35 +156,30 @@ impl Index {
         after > 0 && path.starts_with(&self.folded[after - 1])
     }
 
-    /// What the index has directly in a directory: its files, and the names of its
+    /// What the index has directly in a directory, in git's order: its files and its
     /// subdirectories, whose own entries are skipped by search.
-    pub fn directory(&self, directory: &BStr) -> (Vec<IndexEntry<'_>>, Vec<&[u8]>) {
+    pub fn directory(&self, directory: &BStr) -> impl Iterator<Item = Child<'_>> {
         let entries = self.state.entries();
         let mut head: BString = directory.to_owned();
         if !head.is_empty() {
             head.push(b'/');
         }
         let mut at = entries.partition_point(|entry| entry.path(&self.state) < head.as_bstr());
-        let mut found = Vec::new();
-        let mut below = Vec::new();
-        while let Some(entry) = entries.get(at) {
+        std::iter::from_fn(move || {
+            let entry = entries.get(at)?;
             let path = entry.path(&self.state);
-            let Some(rest) = path.strip_prefix(head.as_slice()) else {
-                break;
+            let rest = path.as_bytes().strip_prefix(head.as_slice())?;
+            // File names are short: a search with a start-up cost would take longer.
+            let Some(slash) = rest.iter().position(|&byte| byte == b'/') else {
+                at += 1;
+                return Some(Child::File(rest, self.wrap(entry)));
             };
-            if let Some(slash) = rest.find_byte(b'/') {
-                below.push(&path.as_bytes()[head.len()..head.len() + slash]);
-                let mut next: BString = path[..head.len() + slash].into();
-                // The least byte greater than the slash: past everything below that directory.
-                next.push(b'/' + 1);
-                at +=
-                    entries[at..].partition_point(|entry| entry.path(&self.state) < next.as_bstr());
-                continue;
-            }
-            found.push(self.wrap(entry));
-            at += 1;
-        }
-        (found, below)
+            let mut next: BString = path[..head.len() + slash].into();
+            // The least byte greater than the slash: past everything below that directory.
+            next.push(b'/' + 1);
+            at += entries[at..].partition_point(|entry| entry.path(&self.state) < next.as_bstr());
+            Some(Child::Folder(&rest[..slash]))
+        })
     }
 
     /// The entries below a directory, at any depth.

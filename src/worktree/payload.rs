@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use super::attributes::{Attributes, Said};
 use super::changes::is_python;
 use super::compare::{Comparison, Rules, blob_id, compare};
-use super::index::Index;
+use super::index::{Child, Index};
 use super::repo::Repo;
 use crate::fsys::relative::{is_below, join, split, within};
 use crate::fsys::{FileType, Stat};
@@ -306,7 +306,6 @@ impl Comparer {
         read: Read<'_>,
         candidates: &mut Vec<Candidate>,
     ) {
-        let (entries, folders) = self.index.directory(directory);
         let mut add = |path: &BStr, question| {
             candidates.push(Candidate {
                 path: join(self.prefix.as_bstr(), path),
@@ -315,27 +314,36 @@ impl Comparer {
             });
         };
         let mut tracked = vec![false; files.len()];
-        for entry in &entries {
-            if !entry.is_blob() || !is_python(entry.path) {
-                continue;
-            }
-            let name = split(entry.path).1.as_bytes();
-            match files.binary_search_by(|(file, _)| (*file).cmp(name)) {
-                Err(_) if entry.is_skip_worktree() => {}
-                Err(_) => add(entry.path, Question::Nothing),
-                Ok(at) => {
-                    tracked[at] = true;
-                    let stat = &files[at].1;
-                    let link = stat.file_type() == FileType::Symlink;
-                    let reach = || self.attributes.reach(directory);
-                    let read = || read(name, link);
-                    match compare(&self.index, entry, stat, self.rules, reach, read) {
-                        Comparison::Same => {}
-                        Comparison::Differs => add(entry.path, Question::Nothing),
-                        Comparison::DependsOnCommand => add(entry.path, Question::Command),
-                        Comparison::DependsOnConversion => add(entry.path, Question::Conversion),
+        let mut at = 0;
+        for child in self.index.directory(directory) {
+            let (name, entry) = match child {
+                Child::File(name, entry) if entry.is_blob() && is_python(name) => (name, entry),
+                Child::File(..) => continue,
+                Child::Folder(folder) => {
+                    if !below(folder) {
+                        self.gone(join(directory, folder).as_bstr(), &mut add);
                     }
+                    continue;
                 }
+            };
+            at += files[at..]
+                .iter()
+                .take_while(|(file, _)| *file < name)
+                .count();
+            let Some((_, stat)) = files.get(at).filter(|(file, _)| *file == name) else {
+                if !entry.is_skip_worktree() {
+                    add(entry.path, Question::Nothing);
+                }
+                continue;
+            };
+            tracked[at] = true;
+            let reach = || self.attributes.reach(directory);
+            let read = || read(name, stat.file_type() == FileType::Symlink);
+            match compare(&self.index, &entry, stat, self.rules, reach, read) {
+                Comparison::Same => {}
+                Comparison::Differs => add(entry.path, Question::Nothing),
+                Comparison::DependsOnCommand => add(entry.path, Question::Command),
+                Comparison::DependsOnConversion => add(entry.path, Question::Conversion),
             }
         }
         // The work tree's own are known to `Base::finish`.
@@ -357,12 +365,13 @@ impl Comparer {
             };
             add(path.as_bstr(), question);
         }
-        for folder in folders.into_iter().filter(|folder| !below(folder)) {
-            let folder = join(directory, folder);
-            for entry in self.index.below(folder.as_bstr()) {
-                if entry.is_blob() && is_python(entry.path) && !entry.is_skip_worktree() {
-                    add(entry.path, Question::Nothing);
-                }
+    }
+
+    /// Names the sources of a directory that is not there.
+    fn gone(&self, directory: &BStr, add: &mut dyn FnMut(&BStr, Question)) {
+        for entry in self.index.below(directory) {
+            if entry.is_blob() && is_python(entry.path) && !entry.is_skip_worktree() {
+                add(entry.path, Question::Nothing);
             }
         }
     }
