@@ -16,6 +16,9 @@ use crate::bytecode::{Kind, Reason, State};
 use crate::fsys::relative::{join, split};
 use crate::worktree::payload::{Candidate, Payload};
 
+/// So many directories must wait before threads are worth their start.
+pub const WORTH_THREADS: usize = 24;
+
 /// What became of a name that looked like an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
@@ -43,6 +46,27 @@ pub struct Found {
 }
 
 impl Found {
+    /// What `work` gathers, in as many threads as there are cores if there are directories enough.
+    pub fn in_threads(directories: usize, work: impl Fn() -> Self + Sync) -> Self {
+        let threads = if directories < WORTH_THREADS {
+            1
+        } else {
+            std::thread::available_parallelism().map_or(1, usize::from)
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+            let mut found = work();
+            for other in others {
+                match other.join() {
+                    Ok(part) => found.merge(part),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            found
+        })
+    }
+
+    /// Adds what another thread has gathered.
     pub fn merge(&mut self, other: Self) {
         self.entries.extend(other.entries);
         self.hollow.extend(other.hollow);

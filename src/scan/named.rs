@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use bstr::{BStr, BString, ByteSlice};
@@ -33,6 +34,13 @@ pub struct Wanted {
 /// The wanted sources of one directory, by file name.
 type InDirectory<'w> = BTreeMap<&'w BStr, &'w Wanted>;
 
+/// A directory to look at.
+struct Job<'w> {
+    path: &'w BStr,
+    realm: usize,
+    sources: &'w InDirectory<'w>,
+}
+
 /// Judges the entries of the sources that are wanted.
 ///
 /// # Errors
@@ -50,7 +58,6 @@ pub fn sources(options: &Options<'_>, wanted: &[Wanted]) -> Result<Scan> {
         let given = found.realms.add(Owner::Given);
         let root = Dir::open(options.root)
             .with_context(|| format!("cannot open the directory {}", options.root.display()))?;
-        let mut buffer = DirBuffer::default();
         let mut directories: BTreeMap<&BStr, InDirectory<'_>> = BTreeMap::new();
         for source in wanted
             .iter()
@@ -63,21 +70,28 @@ pub fn sources(options: &Options<'_>, wanted: &[Wanted]) -> Result<Scan> {
                 .insert(name, source);
         }
         let mut realms: BTreeMap<BString, usize> = BTreeMap::new();
-        for (&path, sources) in &directories {
-            let realm = realm_of(options, &found, &mut realms, path, given);
-            in_work_tree(
-                options,
-                &root,
+        let jobs: Vec<Job<'_>> = directories
+            .iter()
+            .map(|(&path, sources)| Job {
                 path,
-                realm,
+                realm: realm_of(options, &found, &mut realms, path, given),
                 sources,
-                &mut buffer,
-                &mut found,
-            );
-            if sources.values().any(|source| source.gone) {
-                ghosts.extend(above(path));
+            })
+            .collect();
+        let gone = jobs
+            .iter()
+            .filter(|job| job.sources.values().any(|source| source.gone));
+        ghosts.extend(gone.flat_map(|job| above(job.path)));
+        let (rules, next) = (options.rules(), AtomicUsize::new(0));
+        found.merge(Found::in_threads(jobs.len(), || {
+            let mut found = Found::default();
+            let mut buffer = DirBuffer::default();
+            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                in_work_tree(rules, &root, job, &mut buffer, &mut found);
             }
-        }
+            found
+        }));
+        let mut buffer = DirBuffer::default();
         for prefix in options.prefixes {
             in_prefix(options, prefix, &directories, &mut buffer, &mut found);
         }
@@ -128,25 +142,28 @@ fn belonging<'w>(parsed: &EntryName<'_>, sources: &InDirectory<'w>) -> Vec<&'w W
 }
 
 fn in_work_tree(
-    options: &Options<'_>,
+    rules: Rules<'_>,
     root: &Dir,
-    path: &BStr,
-    realm: usize,
-    sources: &InDirectory<'_>,
+    job: &Job<'_>,
     buffer: &mut DirBuffer,
     found: &mut Found,
 ) {
+    let Job {
+        path,
+        realm,
+        sources,
+    } = *job;
     let (directory, names) = match Names::below(root, path, buffer) {
         Ok(opened) => opened,
         Err(error) => {
             return found.trouble(
-                options.root.join(path.to_path_lossy()),
+                rules.root.join(path.to_path_lossy()),
                 "reading the directory",
                 error,
             );
         }
     };
-    let place = Place::new(options.root, path, &directory, &names);
+    let place = Place::new(rules.root, path, &directory, &names);
     let gone_beside = |name: &[u8]| {
         sources
             .get(name.as_bstr())
@@ -154,34 +171,34 @@ fn in_work_tree(
     };
     let cache = Cache {
         tree: 0,
-        root: options.root,
+        root: rules.root,
         path,
         directory: &directory,
         realm,
         symlinked: false,
     };
     for one in cache.each(&place, entries_beside(&names, &gone_beside)) {
-        note(options.rules(), &one, sources, found);
+        note(rules, &one, sources, found);
     }
     let cache_path = join(path, b"__pycache__");
     match place.open_cache(buffer) {
         None => {}
         Some(Err(error)) => found.trouble(
-            options.root.join(cache_path.to_path_lossy()),
+            rules.root.join(cache_path.to_path_lossy()),
             "reading the directory",
             error,
         ),
         Some(Ok(open)) => {
             let cache = Cache {
                 tree: 0,
-                root: options.root,
+                root: rules.root,
                 path: cache_path.as_bstr(),
                 directory: &open.directory,
                 realm,
                 symlinked: open.symlinked,
             };
             for one in cache.each(&place, entries_in(&open.names)) {
-                note(options.rules(), &one, sources, found);
+                note(rules, &one, sources, found);
             }
         }
     }

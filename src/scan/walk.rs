@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
 
 use super::directory::{Cache, Judged, Place, entries_beside, entries_in};
-use super::found::{Found, Taken};
+use super::found::{Found, Taken, WORTH_THREADS};
 use super::ghosts::Hollow;
 use super::names::Names;
 use super::realm::{Compare, Owner, Realm, Realms};
@@ -18,9 +18,6 @@ use super::{Options, Rules, Tree, TreeKind};
 use crate::bytecode::{State, outdates_until};
 use crate::fsys::relative::{join, split, within};
 use crate::fsys::{Dir, DirBuffer, FileType};
-
-/// So many directories must wait before threads are worth their start.
-const WORTH_THREADS: usize = 24;
 
 /// A directory to look at.
 struct Item<'a> {
@@ -195,8 +192,8 @@ impl<'a> Walk<'_, 'a> {
                 break;
             }
         }
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         if !waiting.is_empty() {
+            let directories = waiting.len();
             let queue = Queue {
                 state: Mutex::new(Waiting {
                     items: waiting,
@@ -205,25 +202,15 @@ impl<'a> Walk<'_, 'a> {
                 }),
                 more: Condvar::new(),
             };
-            std::thread::scope(|scope| {
-                let work = || {
-                    let mut found = Found::default();
-                    let mut buffer = DirBuffer::default();
-                    while let Some(item) = queue.next() {
-                        let below = self.visit(&item, &mut buffer, &mut found);
-                        queue.done(below);
-                    }
-                    found
-                };
-                let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-                found.merge(work());
-                for other in others {
-                    match other.join() {
-                        Ok(part) => found.merge(part),
-                        Err(panic) => std::panic::resume_unwind(panic),
-                    }
+            found.merge(Found::in_threads(directories, || {
+                let mut found = Found::default();
+                let mut buffer = DirBuffer::default();
+                while let Some(item) = queue.next() {
+                    let below = self.visit(&item, &mut buffer, &mut found);
+                    queue.done(below);
                 }
-            });
+                found
+            }));
         }
         found
     }

@@ -89,6 +89,7 @@ pub fn suspects(repo: &Repo, event: &Event) -> (Vec<Suspect>, Vec<anyhow::Error>
             sets.index(unmerged);
         }
         Event::SwitchedBranch { old, new } => {
+            repo.read_index_ahead();
             sets.add(repo.changes(old, new), true, true);
             sets.index(recent);
         }
@@ -98,6 +99,7 @@ pub fn suspects(repo: &Repo, event: &Event) -> (Vec<Suspect>, Vec<anyhow::Error>
             sets.disk();
         }
         Event::PostMerge => {
+            repo.read_index_ahead();
             if repo.resolve("ORIG_HEAD").is_some() {
                 sets.add(repo.changes("ORIG_HEAD", "HEAD"), true, true);
             }

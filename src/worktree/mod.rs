@@ -13,7 +13,9 @@ mod index;
 mod libgit2;
 pub mod payload;
 mod repo;
+mod staging;
 mod tracked;
+mod trees;
 
 pub use changes::{Change, ChangeKind, is_python};
 pub use git::{Git, LOCAL_VARIABLES, parse_name_status};

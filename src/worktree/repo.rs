@@ -1,10 +1,11 @@
 //! One repository: where it lies, and who answers for its references and trees.
 #![forbid(unsafe_code)]
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::{JoinHandle, available_parallelism};
 
 use anyhow::{Context, Result, anyhow, bail};
 use bstr::{BStr, BString, ByteSlice as _};
@@ -24,7 +25,11 @@ pub struct Repo {
     sha256: bool,
     answers: Answers,
     index: OnceCell<Arc<Index>>,
+    ahead: RefCell<Option<JoinHandle<Result<Index>>>>,
 }
+
+/// Size of an index file, in bytes, from which reading it takes longer than starting a thread.
+const WORTH_A_THREAD: u64 = 512 * 1024;
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +154,7 @@ impl Repo {
             sha256: repository.object_format() == git2::ObjectFormat::Sha256,
             answers: Answers::Libgit2(Box::new(repository)),
             index: OnceCell::new(),
+            ahead: RefCell::new(None),
         }
     }
 
@@ -179,6 +185,7 @@ impl Repo {
             git_dir: layout.git_dir,
             sha256: layout.sha256,
             index: OnceCell::new(),
+            ahead: RefCell::new(None),
         })
     }
 
@@ -261,8 +268,26 @@ impl Repo {
         if let Some(index) = self.index.get() {
             return Ok(index);
         }
-        let index = Arc::new(Index::read(&self.index_path, self.sha256)?);
+        let ahead = self.ahead.borrow_mut().take();
+        let index = match ahead.map(JoinHandle::join) {
+            Some(Ok(read)) => read,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Index::read(&self.index_path, self.sha256),
+        };
+        let index = Arc::new(index?);
         Ok(self.index.get_or_init(|| index))
+    }
+
+    /// Begins to read a large index in another thread, for those who will ask for it and have other
+    /// things to do first.
+    pub fn read_index_ahead(&self) {
+        let large = std::fs::metadata(&self.index_path)
+            .is_ok_and(|metadata| metadata.len() >= WORTH_A_THREAD);
+        if large && available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+            let (path, sha256) = (self.index_path.clone(), self.sha256);
+            let thread = std::thread::spawn(move || Index::read(&path, sha256));
+            *self.ahead.borrow_mut() = Some(thread);
+        }
     }
 
     /// Whether a file is known to git: in the index, or in HEAD.
@@ -370,7 +395,7 @@ impl Repo {
         let head = self.resolve("HEAD^{tree}");
         let head = head.context("HEAD's tree cannot be read: `git fsck` tells more")?;
         match &self.answers {
-            Answers::Libgit2(repository) => super::changes::files(repository, &head, wanted),
+            Answers::Libgit2(repository) => super::changes::files(self, repository, &head, wanted),
             Answers::Command(git) => git.files(&head, wanted),
         }
     }

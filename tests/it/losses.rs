@@ -337,14 +337,17 @@ fn faults_of_the_disk_are_inconclusive() {
         );
         done
     };
-    for fault in [
-        "unlinkat:error=EIO",
-        "unlinkat:error=EROFS",
-        "getdents64:error=EIO:when=4+",
+    for (fault, named) in [
+        ("unlinkat:error=EIO", "pkg"),
+        ("unlinkat:error=EROFS", "pkg"),
+        (
+            "getdents64:error=EIO:when=4+",
+            "reading the directory failed",
+        ),
     ] {
         let done = faulty(fault);
         assert_eq!(done.status, 125, "{fault}: {}", done.stderr);
-        assert!(done.stderr.contains("pkg"), "{fault}: {}", done.stderr);
+        assert!(done.stderr.contains(named), "{fault}: {}", done.stderr);
         assert!(entry.exists());
     }
     // Wherever looking at files begins to fail, no PASS is given while something racy is there.
