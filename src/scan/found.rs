@@ -47,7 +47,12 @@ pub struct Found {
 
 impl Found {
     /// What `work` gathers, in as many threads as there are cores if there are directories enough.
-    pub fn in_threads(directories: usize, work: impl Fn() -> Self + Sync) -> Self {
+    /// This thread does something else `first`.
+    pub fn in_threads(
+        directories: usize,
+        first: impl FnOnce(),
+        work: impl Fn() -> Self + Sync,
+    ) -> Self {
         let threads = if directories < WORTH_THREADS {
             1
         } else {
@@ -55,6 +60,7 @@ impl Found {
         };
         std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+            first();
             let mut found = work();
             for other in others {
                 match other.join() {

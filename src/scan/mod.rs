@@ -12,6 +12,7 @@ mod named;
 mod names;
 mod prefix;
 mod purging;
+mod queue;
 mod realm;
 mod venv;
 mod walk;

@@ -83,14 +83,18 @@ pub fn sources(options: &Options<'_>, wanted: &[Wanted]) -> Result<Scan> {
             .filter(|job| job.sources.values().any(|source| source.gone));
         ghosts.extend(gone.flat_map(|job| above(job.path)));
         let (rules, next) = (options.rules(), AtomicUsize::new(0));
-        found.merge(Found::in_threads(jobs.len(), || {
-            let mut found = Found::default();
-            let mut buffer = DirBuffer::default();
-            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                in_work_tree(rules, &root, job, &mut buffer, &mut found);
-            }
-            found
-        }));
+        found.merge(Found::in_threads(
+            jobs.len(),
+            || (),
+            || {
+                let mut found = Found::default();
+                let mut buffer = DirBuffer::default();
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    in_work_tree(rules, &root, job, &mut buffer, &mut found);
+                }
+                found
+            },
+        ));
         let mut buffer = DirBuffer::default();
         for prefix in options.prefixes {
             in_prefix(options, prefix, &directories, &mut buffer, &mut found);

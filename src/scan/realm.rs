@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::{Entry, Options, Tree, Untouchable};
 use crate::fsys::relative::within;
-use crate::worktree::payload::Comparer;
+use crate::worktree::payload::{Base, Comparer};
 use crate::worktree::{Repo, Tracked};
 
 /// A repository on the way.
@@ -20,21 +20,28 @@ pub struct Realm<'a> {
     pub comparer: Option<Compare<'a>>,
 }
 
-/// A comparer that was made before the walk, or on the way.
+/// Where the comparer comes from.
 pub enum Compare<'a> {
-    /// The work tree's own.
-    Top(&'a Comparer),
+    /// The work tree's own, which may still be reading the index.
+    Top(&'a Base),
     /// A submodule's.
     Submodule(Box<Comparer>),
 }
 
-impl std::ops::Deref for Compare<'_> {
-    type Target = Comparer;
-
-    fn deref(&self) -> &Comparer {
+impl Compare<'_> {
+    /// Whether there is no need to wait for it.
+    pub fn is_ready(&self) -> bool {
         match self {
-            Self::Top(comparer) => comparer,
-            Self::Submodule(comparer) => comparer,
+            Self::Top(base) => base.is_read(),
+            Self::Submodule(_) => true,
+        }
+    }
+
+    /// The comparer, as soon as it is there; `None` if there is nothing to compare with.
+    pub fn get(&self) -> Option<&Comparer> {
+        match self {
+            Self::Top(base) => base.top(),
+            Self::Submodule(comparer) => Some(comparer),
         }
     }
 }
@@ -73,6 +80,7 @@ impl Realms {
         let comparer = around
             .comparer
             .as_ref()
+            .and_then(Compare::get)
             .filter(|comparer| comparer.is_submodule(within))
             .and_then(|_| Comparer::submodule(root, path).ok())
             .map(|comparer| Compare::Submodule(Box::new(comparer)));

@@ -1,9 +1,10 @@
 //! The walk: one queue of directories, worked off by as many threads as there are cores.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
@@ -12,18 +13,36 @@ use super::directory::{Cache, Judged, Place, entries_beside, entries_in};
 use super::found::{Found, Taken, WORTH_THREADS};
 use super::ghosts::Hollow;
 use super::names::Names;
+use super::queue::Queue;
 use super::realm::{Compare, Owner, Realm, Realms};
 use super::venv::{MARK, Venv};
 use super::{Options, Rules, Tree, TreeKind};
 use crate::bytecode::{State, outdates_until};
 use crate::fsys::relative::{join, split, within};
-use crate::fsys::{Dir, DirBuffer, FileType};
+use crate::fsys::{Dir, DirBuffer, FileType, Stat};
+use crate::worktree::Repo;
 
 /// A directory to look at.
 struct Item<'a> {
     path: BString,
     realm: Arc<Realm<'a>>,
     venv: Venv,
+}
+
+/// Sources of a directory that was looked at before the index was read.
+struct Later<'a> {
+    path: BString,
+    realm: Arc<Realm<'a>>,
+    names: Names,
+    files: Vec<(Vec<u8>, Stat)>,
+}
+
+/// The sources of a directory that may belong to the payload: their entries are listed whatever
+/// their state.
+enum Suspects {
+    Named(HashSet<Vec<u8>>),
+    /// The index is not read yet.
+    All,
 }
 
 /// One walk over one tree.
@@ -77,10 +96,7 @@ pub fn sources_only(options: &Options<'_>) -> Result<Found> {
 
 fn sources_or_all(options: &Options<'_>, judging: bool) -> Result<Found> {
     let realms = Realms::default();
-    let comparer = options
-        .payload
-        .and_then(|base| base.top())
-        .map(Compare::Top);
+    let comparer = options.payload.map(Compare::Top);
     let realm = Realm {
         number: realms.add(Owner::Given),
         prefix: BString::default(),
@@ -125,97 +141,77 @@ fn one<'a>(
         realms,
         seen: AtomicU64::new(0),
     };
-    Ok(walk.run(Item {
+    let read = || match (options.payload, options.repo) {
+        (Some(base), Some(repo)) => base.read(repo),
+        _ => Ok(()),
+    };
+    let beside = options.payload.is_some_and(|base| !base.is_read())
+        && options.repo.is_some_and(Repo::has_large_index);
+    let first = Item {
         path: BString::default(),
         realm: Arc::new(realm),
         venv: Venv::Outside,
-    }))
-}
-
-/// What the threads share.
-struct Queue<'a> {
-    state: Mutex<Waiting<'a>>,
-    more: Condvar,
-}
-
-/// Directories to look at, how many are being looked at, and how many threads have nothing to do.
-struct Waiting<'a> {
-    items: Vec<Item<'a>>,
-    busy: usize,
-    idle: usize,
-}
-
-impl<'a> Queue<'a> {
-    fn lock(&self) -> MutexGuard<'_, Waiting<'a>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The next directory, or `None` when there is nothing left to do for anybody.
-    fn next(&self) -> Option<Item<'a>> {
-        let mut waiting = self.lock();
-        loop {
-            if let Some(item) = waiting.items.pop() {
-                waiting.busy += 1;
-                return Some(item);
-            }
-            if waiting.busy == 0 {
-                return None;
-            }
-            waiting.idle += 1;
-            waiting = self
-                .more
-                .wait(waiting)
-                .unwrap_or_else(PoisonError::into_inner);
-            waiting.idle -= 1;
-        }
-    }
-
-    fn done(&self, below: Vec<Item<'a>>) {
-        let mut waiting = self.lock();
-        waiting.items.extend(below);
-        waiting.busy -= 1;
-        // Waking is a system call even where nobody sleeps.
-        if waiting.idle > 0 && (!waiting.items.is_empty() || waiting.busy == 0) {
-            self.more.notify_all();
-        }
-    }
+    };
+    walk.run(first, beside, read)
 }
 
 impl<'a> Walk<'_, 'a> {
-    fn run(&self, first: Item<'a>) -> Found {
+    /// Works off the queue. `read` reads what sources are compared with: before all else, or
+    /// `beside` it.
+    fn run(
+        &self,
+        first: Item<'a>,
+        beside: bool,
+        read: impl FnOnce() -> Result<()>,
+    ) -> Result<Found> {
         let mut found = Found::default();
-        let mut buffer = DirBuffer::default();
         let mut waiting = vec![first];
-        while let Some(item) = waiting.pop() {
-            waiting.extend(self.visit(&item, &mut buffer, &mut found));
-            if waiting.len() >= WORTH_THREADS {
-                break;
+        let mut read = Some(read);
+        let mut result = Ok(());
+        if !beside {
+            if let Some(read) = read.take() {
+                read()?;
+            }
+            let mut buffer = DirBuffer::default();
+            while let Some(item) = waiting.pop() {
+                waiting.extend(self.visit(&item, &mut buffer, &mut found, &mut Vec::new()));
+                if waiting.len() >= WORTH_THREADS {
+                    break;
+                }
             }
         }
         if !waiting.is_empty() {
-            let directories = waiting.len();
-            let queue = Queue {
-                state: Mutex::new(Waiting {
-                    items: waiting,
-                    busy: 0,
-                    idle: 0,
-                }),
-                more: Condvar::new(),
+            let directories = if beside { usize::MAX } else { waiting.len() };
+            let queue = Queue::new(waiting);
+            let first = || {
+                if let Some(read) = read {
+                    result = read();
+                }
             };
-            found.merge(Found::in_threads(directories, || {
+            found.merge(Found::in_threads(directories, first, || {
                 let mut found = Found::default();
                 let mut buffer = DirBuffer::default();
+                let mut later = Vec::new();
                 while let Some(item) = queue.next() {
-                    let below = self.visit(&item, &mut buffer, &mut found);
+                    let below = self.visit(&item, &mut buffer, &mut found, &mut later);
                     queue.done(below);
+                }
+                for sources in later {
+                    self.compare_later(&sources, &mut found);
                 }
                 found
             }));
         }
-        found
+        result.map(|()| found)
     }
 
-    fn visit(&self, item: &Item<'a>, buffer: &mut DirBuffer, found: &mut Found) -> Vec<Item<'a>> {
+    fn visit(
+        &self,
+        item: &Item<'a>,
+        buffer: &mut DirBuffer,
+        found: &mut Found,
+        later: &mut Vec<Later<'a>>,
+    ) -> Vec<Item<'a>> {
         if let Some(progress) = self.progress {
             progress(self.seen.fetch_add(1, Ordering::Relaxed) + 1);
         }
@@ -238,14 +234,24 @@ impl<'a> Walk<'_, 'a> {
         };
         let venv = item.venv.marked(names.find(MARK).is_some());
         let place = Place::new(self.root, path, &directory, &names);
-        let suspects = if venv == Venv::Outside {
-            self.candidates(&place, &realm, found)
-        } else {
-            HashSet::new()
+        let compare = realm.comparer.as_ref();
+        let suspects = match compare.filter(|_| venv == Venv::Outside) {
+            None => Suspects::Named(HashSet::new()),
+            Some(compare) if compare.is_ready() => {
+                Suspects::Named(self.candidates(&place, &realm, found))
+            }
+            Some(_) => Suspects::All,
         };
         if self.judging {
             self.judge(&place, &realm, &suspects, buffer, found);
         }
+        let files = match suspects {
+            Suspects::All => {
+                let files = place.python_files().into_iter();
+                files.map(|(name, stat)| (name.to_vec(), stat)).collect()
+            }
+            Suspects::Named(_) => Vec::new(),
+        };
         found.failed(&place);
         let mut below = Vec::new();
         for (name, file_type) in names.iter() {
@@ -264,7 +270,32 @@ impl<'a> Walk<'_, 'a> {
                 });
             }
         }
+        if matches!(suspects, Suspects::All) {
+            later.push(Later {
+                path: item.path.clone(),
+                realm,
+                names,
+                files,
+            });
+        }
         below
+    }
+
+    /// Names the payload's candidates of a directory that was looked at before the index was read.
+    fn compare_later(&self, sources: &Later<'a>, found: &mut Found) {
+        let Some(comparer) = sources.realm.comparer.as_ref().and_then(Compare::get) else {
+            return;
+        };
+        let directory = within(sources.path.as_bstr(), sources.realm.prefix.as_bstr());
+        let files: Vec<(&[u8], Stat)> = sources
+            .files
+            .iter()
+            .map(|(name, stat)| (name.as_slice(), *stat))
+            .collect();
+        let below = |name: &[u8]| sources.names.find(name) == Some(FileType::Directory);
+        let read =
+            |name: &[u8], link: bool| read(&self.handle.open_below(&sources.path)?, name, link);
+        comparer.directory(directory, &files, &below, &read, &mut found.candidates);
     }
 
     /// Names the payload's candidates of a directory; gives the names of those sources.
@@ -274,20 +305,14 @@ impl<'a> Walk<'_, 'a> {
         realm: &Realm<'a>,
         found: &mut Found,
     ) -> HashSet<Vec<u8>> {
-        let Some(comparer) = &realm.comparer else {
+        let Some(comparer) = realm.comparer.as_ref().and_then(Compare::get) else {
             return HashSet::new();
         };
         let directory = within(place.path, realm.prefix.as_bstr());
         let files = place.python_files();
         let before = found.candidates.len();
         let below = |name: &[u8]| place.names.find(name) == Some(FileType::Directory);
-        let read = |name: &[u8], link: bool| {
-            if link {
-                place.directory.read_link(name)
-            } else {
-                place.directory.read(name, u64::MAX)
-            }
-        };
+        let read = |name: &[u8], link: bool| read(place.directory, name, link);
         comparer.directory(directory, &files, &below, &read, &mut found.candidates);
         let mut names: HashSet<Vec<u8>> = HashSet::new();
         for candidate in &found.candidates[before..] {
@@ -306,7 +331,7 @@ impl<'a> Walk<'_, 'a> {
         &self,
         place: &Place<'_>,
         realm: &Realm<'a>,
-        suspects: &HashSet<Vec<u8>>,
+        suspects: &Suspects,
         buffer: &mut DirBuffer,
         found: &mut Found,
     ) {
@@ -331,10 +356,10 @@ impl<'a> Walk<'_, 'a> {
                 }
             }
         }
-        let wanted = |judged: &Judged<'_>| {
-            judged
-                .source
-                .is_some_and(|source| suspects.contains(source))
+        let wanted = |judged: &Judged<'_>| match (suspects, judged.source) {
+            (Suspects::Named(names), Some(source)) => names.contains(source),
+            (Suspects::All, Some(_)) => true,
+            (_, None) => false,
         };
         let path = join(place.path, b"__pycache__");
         match place.open_cache(buffer) {
@@ -383,5 +408,14 @@ impl<'a> Walk<'_, 'a> {
         if only_caches {
             found.hollow.push(hollow);
         }
+    }
+}
+
+/// The bytes of a file of a directory, or where it points if it is a symlink.
+fn read(directory: &Dir, name: &[u8], link: bool) -> io::Result<Vec<u8>> {
+    if link {
+        directory.read_link(name)
+    } else {
+        directory.read(name, u64::MAX)
     }
 }

@@ -278,12 +278,18 @@ impl Repo {
         Ok(self.index.get_or_init(|| index))
     }
 
+    /// Whether reading the index takes so long that it is worth a thread to do other things
+    /// meanwhile.
+    pub fn has_large_index(&self) -> bool {
+        let large = std::fs::metadata(&self.index_path)
+            .is_ok_and(|metadata| metadata.len() >= WORTH_A_THREAD);
+        large && available_parallelism().is_ok_and(|cores| cores.get() > 1)
+    }
+
     /// Begins to read a large index in another thread, for those who will ask for it and have other
     /// things to do first.
     pub fn read_index_ahead(&self) {
-        let large = std::fs::metadata(&self.index_path)
-            .is_ok_and(|metadata| metadata.len() >= WORTH_A_THREAD);
-        if large && available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+        if self.has_large_index() {
             let (path, sha256) = (self.index_path.clone(), self.sha256);
             let thread = std::thread::spawn(move || Index::read(&path, sha256));
             *self.ahead.borrow_mut() = Some(thread);
