@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 /// Rounds of a row: each command once in every round.
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 21;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -29,12 +29,32 @@ impl Contender {
     }
 }
 
-/// Medians of one contender, in seconds; memory in KiB.
+/// What one contender took in each round, in seconds.
 #[derive(Clone)]
 pub struct Timing {
     pub name: String,
-    pub wall: f64,
-    pub cpu: f64,
+    wall: Vec<f64>,
+    cpu: Vec<f64>,
+}
+
+impl Timing {
+    /// Median wall time, in seconds.
+    pub fn wall(&self) -> f64 {
+        median(self.wall.clone())
+    }
+
+    /// Median CPU time, in seconds.
+    pub fn cpu(&self) -> f64 {
+        median(self.cpu.clone())
+    }
+
+    /// Wall and CPU time as multiples of another contender's: medians over the rounds' ratios.
+    pub fn by(&self, other: &Self) -> (f64, f64) {
+        let ratio = |ours: &[f64], theirs: &[f64]| {
+            median(ours.iter().zip(theirs).map(|(a, b)| a / b).collect())
+        };
+        (ratio(&self.wall, &other.wall), ratio(&self.cpu, &other.cpu))
+    }
 }
 
 /// A child with the environment a user's shell would give it.
@@ -89,30 +109,34 @@ pub fn run(directory: &Path, words: &[&str]) -> Result<String> {
 }
 
 /// Times the contenders: `rounds` rounds, each of them once in every round, after one round that
-/// does not count.
+/// does not count. Every other round runs backwards, so that none always follows the same one.
 pub fn interleaved(
     directory: &Path,
     rounds: usize,
     contenders: &[Contender],
 ) -> Result<Vec<Timing>> {
-    let mut samples = vec![Vec::new(); contenders.len()];
+    let mut timings: Vec<Timing> = contenders
+        .iter()
+        .map(|contender| Timing {
+            name: contender.name.clone(),
+            wall: Vec::new(),
+            cpu: Vec::new(),
+        })
+        .collect();
     for round in 0..=rounds {
-        for (contender, sample) in contenders.iter().zip(&mut samples) {
-            let timed = once(directory, contender)?;
+        let mut order: Vec<usize> = (0..contenders.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for at in order {
+            let (wall, cpu) = once(directory, &contenders[at])?;
             if round > 0 {
-                sample.push(timed);
+                timings[at].wall.push(wall);
+                timings[at].cpu.push(cpu);
             }
         }
     }
-    Ok(contenders
-        .iter()
-        .zip(samples)
-        .map(|(contender, sample)| Timing {
-            name: contender.name.clone(),
-            wall: median(sample.iter().map(|(wall, _)| *wall).collect()),
-            cpu: median(sample.iter().map(|(_, cpu)| *cpu).collect()),
-        })
-        .collect())
+    Ok(timings)
 }
 
 fn once(directory: &Path, contender: &Contender) -> Result<(f64, f64)> {
@@ -164,14 +188,14 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// Peak resident memory of a command, in KiB.
-pub fn peak_memory(directory: &Path, words: &[&str]) -> Result<u64> {
+/// Peak resident memory of a command, in MB.
+pub fn peak_memory(directory: &Path, words: &[&str]) -> Result<f64> {
     let script = "import resource,subprocess,sys\n\
                   subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL,stderr=subprocess.DEVNULL)\n\
                   print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
     let mut all = vec!["python3", "-c", script];
     all.extend(words);
-    Ok(run(directory, &all)?.trim().parse()?)
+    Ok(run(directory, &all)?.trim().parse::<f64>()? / 1000.0)
 }
 
 /// Instructions of a command as callgrind counts them, or nothing without valgrind.

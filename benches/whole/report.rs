@@ -20,8 +20,9 @@ pub fn write(rows: &[Row], docs: &Path) -> Result<()> {
 pub fn markdown(rows: &[Row]) -> String {
     let mut page = String::from(
         "# Benchmarks\n\nMade by `cargo bench --bench whole`, which makes the trees, runs pycgate beside other programs and \
-         writes this page.\nEvery figure is the median of rounds in which each command ran once. The ratio is pycgate's time \
-         by that of the\nsecond line of its table; times of different tables are of different moments and not to be compared.\n\n",
+         writes this page.\nEvery time is the median of rounds in which each command ran once; the ratio is the median of the \
+         rounds' ratios of\npycgate's time to that of the second line of its table. Times of different tables are of different \
+         moments and not to\nbe compared.\n\n",
     );
     let _ = writeln!(
         page,
@@ -39,8 +40,8 @@ pub fn markdown(rows: &[Row]) -> String {
                 page,
                 "| {} | {:.1} | {:.1} |",
                 timing.name,
-                timing.wall * 1e3,
-                timing.cpu * 1e3
+                timing.wall() * 1e3,
+                timing.cpu() * 1e3
             );
         }
         page.push('\n');
@@ -60,8 +61,15 @@ pub fn markdown(rows: &[Row]) -> String {
                 }
             );
         }
-        for note in &row.notes {
-            let _ = writeln!(page, "{note}.");
+        for figure in &row.figures {
+            let limit = figure
+                .limit
+                .map_or(String::new(), |limit| format!(" (limit {limit})"));
+            let unit = match figure.unit {
+                "" => String::new(),
+                unit => format!(" {unit}"),
+            };
+            let _ = writeln!(page, "- {}: {:.2}{unit}{limit}", figure.what, figure.value);
         }
         page.push('\n');
     }

@@ -20,29 +20,81 @@ pub struct Row {
     pub wall_limit: Option<f64>,
     /// Largest CPU time of the first as a multiple of the second.
     pub cpu_limit: Option<f64>,
-    /// Other figures, and remarks.
-    pub notes: Vec<String>,
+    /// Other figures.
+    pub figures: Vec<Figure>,
+}
+
+/// A figure beside the times.
+pub struct Figure {
+    pub what: String,
+    pub value: f64,
+    pub unit: &'static str,
+    pub limit: Option<f64>,
+}
+
+impl Figure {
+    fn new(what: impl Into<String>, value: f64, unit: &'static str, limit: Option<f64>) -> Self {
+        Self {
+            what: what.into(),
+            value,
+            unit,
+            limit,
+        }
+    }
 }
 
 impl Row {
+    fn new(title: impl Into<String>, timings: Vec<Timing>, wall_limit: Option<f64>) -> Self {
+        Self {
+            title: title.into(),
+            timings,
+            wall_limit,
+            cpu_limit: None,
+            figures: Vec::new(),
+        }
+    }
+
+    /// Wall and CPU time of the first as multiples of the second's.
     pub fn ratio(&self) -> Option<(f64, f64)> {
         let [ours, theirs, ..] = self.timings.as_slice() else {
             return None;
         };
-        Some((ours.wall / theirs.wall, ours.cpu / theirs.cpu))
+        Some(ours.by(theirs))
     }
 
     pub fn missed(&self) -> bool {
         let over = |limit: Option<f64>, value: f64| limit.is_some_and(|limit| value > limit);
         self.ratio()
             .is_some_and(|(wall, cpu)| over(self.wall_limit, wall) || over(self.cpu_limit, cpu))
+            || self
+                .figures
+                .iter()
+                .any(|figure| over(figure.limit, figure.value))
+    }
+
+    /// Adds the number of instructions of one run, where valgrind is there to count them.
+    fn count(&mut self, root: &Path, lab: &Lab, words: &[&str]) -> Result<()> {
+        let program = lab.pycgate.display().to_string();
+        let all: Vec<&str> = std::iter::once(program.as_str())
+            .chain(words.iter().copied())
+            .collect();
+        match instructions(root, &all)? {
+            Some(count) => self.figures.push(Figure::new(
+                "Instructions, as callgrind counts them",
+                count as f64 / 1e6,
+                "million",
+                None,
+            )),
+            None => println!("valgrind is not here: {} is not counted", self.title),
+        }
+        Ok(())
     }
 }
 
 pub fn all(lab: &Lab, sizes: &[usize]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for &modules in sizes {
-        let root = trees::warm(lab, modules)?;
+        let root = trees::warm(lab, &format!("tree-{modules}"), modules)?;
         rows.push(gate(lab, &root, modules)?);
         if modules == 20_000 || sizes.len() == 1 {
             rows.push(check(lab, &root, modules)?);
@@ -84,22 +136,24 @@ fn gate(lab: &Lab, root: &Path, modules: usize) -> Result<Row> {
     let timings = interleaved(root, lab.rounds, &contenders)?;
     let memory = peak_memory(root, &[&lab.pycgate.display().to_string(), "gate"])?;
     let large = modules >= 100_000;
-    let mut notes = vec![format!("peak memory {:.1} MB", memory as f64 / 1000.0)];
-    if large {
-        notes.push("limit 35 MB".into());
-    }
-    Ok(Row {
-        title: format!("`gate` without command, {modules} modules, warm and settled, clean tree"),
+    let floor = timings[2].by(&timings[1]);
+    let mut row = Row::new(
+        format!("`gate` without command, {modules} modules, warm and settled, clean tree"),
         timings,
-        wall_limit: (modules >= 20_000).then_some(if large { 1.1 } else { 1.25 }),
-        cpu_limit: (modules == 20_000).then_some(1.4),
-        notes,
-    })
+        (modules >= 20_000).then_some(if large { 1.1 } else { 1.25 }),
+    );
+    row.cpu_limit = (modules == 20_000).then_some(1.4);
+    row.figures = vec![
+        Figure::new("Peak memory", memory, "MB", large.then_some(35.0)),
+        Figure::new("Wall time of the floor by git status'", floor.0, "", None),
+        Figure::new("CPU time of the floor by git status'", floor.1, "", None),
+    ];
+    row.count(root, lab, &["gate"])?;
+    Ok(row)
 }
 
 fn check(lab: &Lab, root: &Path, modules: usize) -> Result<Row> {
     let mut contenders = vec![ours(lab, "pycgate check", &["check"])];
-    let mut notes = Vec::new();
     match venv(lab, "pyclean", &["pyclean==3.7.0"]) {
         Ok(bin) => {
             let pyclean = bin.join("pyclean").display().to_string();
@@ -108,16 +162,16 @@ fn check(lab: &Lab, root: &Path, modules: usize) -> Result<Row> {
                 [pyclean.as_str(), "--dry-run", "."],
             ));
         }
-        Err(error) => notes.push(format!("pyclean could not be installed: {error:#}")),
+        Err(error) => println!("pyclean could not be installed: {error:#}"),
     }
     contenders.push(Contender::new("find", ["find", ".", "-name", "*.pyc"]));
-    Ok(Row {
-        title: format!("`check`, {modules} modules"),
-        timings: interleaved(root, lab.rounds, &contenders)?,
-        wall_limit: (contenders.len() == 3).then_some(0.2),
-        cpu_limit: None,
-        notes,
-    })
+    let limit = (contenders.len() == 3).then_some(0.2);
+    let timings = interleaved(root, lab.rounds, &contenders)?;
+    Ok(Row::new(
+        format!("`check`, {modules} modules"),
+        timings,
+        limit,
+    ))
 }
 
 /// post-checkout with 100 modules changed, and post-index-change with nothing to do.
@@ -148,88 +202,51 @@ fn hooks(lab: &Lab, root: &Path, modules: usize) -> Result<Vec<Row>> {
     std::thread::sleep(Duration::from_secs(61));
     run(root, &["git", "update-index", "--force-write-index"])?;
 
+    let diff = || {
+        let words = ["git", "diff", "--name-only", old.as_str(), new.as_str()];
+        Contender::new("git diff --name-only", words)
+    };
+    let switched = ["hook", "post-checkout", &old, &new, "1"];
     let restore = format!("tar xf {archive_path}");
-    let diff = Contender::new(
-        "git diff --name-only",
-        ["git", "diff", "--name-only", old.as_str(), new.as_str()],
+    let hook = ours(lab, "pycgate hook post-checkout", &switched).prepared(restore);
+    let timings = interleaved(root, lab.rounds, &[hook, diff()])?;
+    let above = (timings[0].wall() - timings[1].wall()) * 1e3;
+    let mut post_checkout = Row::new(
+        format!("`hook post-checkout`, 100 of {modules} modules changed"),
+        timings,
+        Some(2.5),
     );
-    let post_checkout = Row {
-        title: format!("`hook post-checkout`, 100 of {modules} modules changed"),
-        timings: interleaved(
-            root,
-            lab.rounds,
-            &[
-                ours(
-                    lab,
-                    "pycgate hook post-checkout",
-                    &["hook", "post-checkout", &old, &new, "1"],
-                )
-                .prepared(restore),
-                diff,
-            ],
-        )?,
-        wall_limit: Some(2.5),
-        cpu_limit: None,
-        notes: Vec::new(),
-    };
+    let above = Figure::new("Wall time above git diff's", above, "ms", Some(8.0));
+    post_checkout.figures.push(above);
     run(root, &["tar", "xf", &archive_path])?;
-    let diff = Contender::new(
-        "git diff --name-only",
-        ["git", "diff", "--name-only", old.as_str(), new.as_str()],
+    post_checkout.count(root, lab, &switched)?;
+    run(root, &["tar", "xf", &archive_path])?;
+
+    let index_change = ["hook", "post-index-change", "0", "0"];
+    let hook = ours(lab, "pycgate hook post-index-change", &index_change);
+    let mut quiet = Row::new(
+        format!("`hook post-index-change`, nothing to do, {modules} modules"),
+        interleaved(root, lab.rounds, &[hook, diff()])?,
+        Some(2.0),
     );
-    let mut quiet = Row {
-        title: format!("`hook post-index-change`, nothing to do, {modules} modules"),
-        timings: interleaved(
-            root,
-            lab.rounds,
-            &[
-                ours(
-                    lab,
-                    "pycgate hook post-index-change",
-                    &["hook", "post-index-change", "0", "0"],
-                ),
-                diff,
-            ],
-        )?,
-        wall_limit: Some(2.0),
-        cpu_limit: None,
-        notes: Vec::new(),
-    };
-    let program = lab.pycgate.display().to_string();
-    quiet.notes.push(
-        match instructions(root, &[&program, "hook", "post-index-change", "0", "0"])? {
-            Some(count) => format!("callgrind: {count} instructions"),
-            None => "valgrind is not here: no instruction count".into(),
-        },
-    );
-    let mut rows = vec![post_checkout, quiet];
-    if let [ours, theirs] = rows[0].timings.as_slice() {
-        let above = (ours.wall - theirs.wall) * 1000.0;
-        rows[0]
-            .notes
-            .push(format!("{above:.1} ms above `git diff` (limit 8 ms)"));
-    }
+    quiet.count(root, lab, &index_change)?;
     fs::remove_file(root.join(".made"))?;
-    Ok(rows)
+    Ok(vec![post_checkout, quiet])
 }
 
 fn purge(lab: &Lab, root: &Path) -> Result<Row> {
     let source = trees::module(1);
-    Ok(Row {
-        title: "`purge` of one file without entries".into(),
-        timings: interleaved(
-            root,
-            lab.rounds,
-            &[
-                ours(lab, "pycgate purge", &["purge", &source])
-                    .prepared(format!("rm -f {}/__pycache__/mod001.*", trees::package(1))),
-                Contender::new("/bin/true", ["/bin/true"]),
-            ],
-        )?,
-        wall_limit: Some(3.0),
-        cpu_limit: None,
-        notes: Vec::new(),
-    })
+    let remove = format!("rm -f {}/__pycache__/mod001.*", trees::package(1));
+    let contenders = [
+        ours(lab, "pycgate purge", &["purge", &source]).prepared(remove),
+        Contender::new("/bin/true", ["/bin/true"]),
+    ];
+    let timings = interleaved(root, lab.rounds, &contenders)?;
+    Ok(Row::new(
+        "`purge` of one file without entries",
+        timings,
+        Some(3.0),
+    ))
 }
 
 /// Time and memory from one size of tree to the next.
@@ -238,33 +255,31 @@ fn growth(rows: &[Row], sizes: &[usize]) -> Vec<Row> {
         .iter()
         .filter(|row| row.title.starts_with("`gate`"))
         .collect();
-    gates
-        .windows(2)
-        .zip(sizes.windows(2))
-        .map(|(pair, size)| Row {
-            title: format!("growth of `gate` from {} to {} modules", size[0], size[1]),
-            timings: [pair[1], pair[0]]
-                .into_iter()
-                .zip([size[1], size[0]])
-                .map(|(row, modules)| Timing {
-                    name: format!("{modules} modules"),
-                    ..row.timings[0].clone()
-                })
-                .collect(),
-            wall_limit: Some(if size[1] == 100_000 {
+    let pairs = gates.windows(2).zip(sizes.windows(2));
+    pairs
+        .map(|(pair, size)| {
+            let timings = [(pair[1], size[1]), (pair[0], size[0])].map(|(row, modules)| {
+                let mut timing = row.timings[0].clone();
+                timing.name = format!("{modules} modules");
+                timing
+            });
+            let limit = if size[1] == 100_000 {
                 5.2
             } else {
                 size[1] as f64 / size[0] as f64
-            }),
-            cpu_limit: None,
-            notes: vec![format!("{} and {}", pair[1].notes[0], pair[0].notes[0])],
+            };
+            Row::new(
+                format!("growth of `gate` from {} to {} modules", size[0], size[1]),
+                timings.into(),
+                Some(limit),
+            )
         })
         .collect()
 }
 
 /// 2,000 modules beside 300,000 files that are none of Python's business.
 fn other_files(lab: &Lab) -> Result<Row> {
-    let root = trees::warm(lab, 2_000)?;
+    let root = trees::warm(lab, "tree-beside-others", 2_000)?;
     let others = root.join("node_modules");
     if !others.exists() {
         for directory in 0..3_000 {
@@ -279,21 +294,15 @@ fn other_files(lab: &Lab) -> Result<Row> {
             "__pycache__/\n.made\nnode_modules/\n",
         )?;
     }
-    let timings = interleaved(
-        &root,
-        lab.rounds,
-        &[
-            ours(lab, "pycgate gate", &["gate"]),
-            Contender::new("find", ["find", ".", "-name", "*.pyc"]),
-        ],
-    )?;
-    Ok(Row {
-        title: "`gate`, 2000 modules beside 300,000 other files".into(),
-        timings,
-        wall_limit: Some(1.0),
-        cpu_limit: None,
-        notes: Vec::new(),
-    })
+    let contenders = [
+        ours(lab, "pycgate gate", &["gate"]),
+        Contender::new("find", ["find", ".", "-name", "*.pyc"]),
+    ];
+    Ok(Row::new(
+        "`gate`, 2000 modules beside 300,000 other files",
+        interleaved(&root, lab.rounds, &contenders)?,
+        Some(1.0),
+    ))
 }
 
 /// A test run that imports sympy and pandas.
@@ -338,19 +347,22 @@ fn sweep(lab: &Lab) -> Result<Row> {
         .to_string();
     let fresh = "export PYTHONPYCACHEPREFIX=$(mktemp -d); \"$@\"; status=$?; rm -rf \"$PYTHONPYCACHEPREFIX\"; exit $status";
     let everything = format!("find . {venv_root} -name \"*.pyc\" -delete");
-    let contenders = [
+    let warm = [
         Contender::new("under pycgate gate", with(&[&program, "gate", "--"])),
         Contender::new("plain, warm", with(&[])),
+    ];
+    // Apart from the others: what writes thousands of files slows down what comes next.
+    let cold = [
         Contender::new("a fresh prefix", with(&["sh", "-c", fresh, "sh"])),
         Contender::new("after deleting every pyc", with(&[])).prepared(everything),
     ];
-    Ok(Row {
-        title: "a pytest run that imports sympy and pandas".into(),
-        timings: interleaved(&root, lab.rounds, &contenders)?,
-        wall_limit: Some(1.05),
-        cpu_limit: None,
-        notes: Vec::new(),
-    })
+    let mut timings = interleaved(&root, lab.rounds, &warm)?;
+    timings.extend(interleaved(&root, lab.rounds, &cold)?);
+    Ok(Row::new(
+        "a pytest run that imports sympy and pandas",
+        timings,
+        Some(1.05),
+    ))
 }
 
 /// The `bin` of a virtual environment with these packages, made once.

@@ -13,9 +13,9 @@ use crate::measure::{clean, run};
 const PER_PACKAGE: usize = 50;
 
 /// A committed tree of `modules` modules, all of them compiled past the margin of their sources.
-/// Made once and used again.
-pub fn warm(lab: &Lab, modules: usize) -> Result<PathBuf> {
-    let root = lab.directory.join(format!("tree-{modules}"));
+/// Made once under that name and used again.
+pub fn warm(lab: &Lab, name: &str, modules: usize) -> Result<PathBuf> {
+    let root = lab.directory.join(name);
     if root.join(".made").exists() {
         assert_warm(lab, &root)?;
         return Ok(root);

@@ -109,8 +109,7 @@ impl Comparer {
         };
         let mut tracked = vec![false; files.len()];
         let mut at = 0;
-        let children: Vec<Child<'_>> = self.index.directory(directory).collect();
-        for child in children {
+        for child in self.index.directory(directory) {
             let (name, entry) = match child {
                 Child::File(name, entry) if entry.is_blob() && is_python(name) => (name, entry),
                 Child::File(..) => continue,
