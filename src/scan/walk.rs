@@ -21,12 +21,15 @@ use crate::bytecode::{State, outdates_until};
 use crate::fsys::relative::{join, split, within};
 use crate::fsys::{Dir, DirBuffer, FileType, Stat};
 use crate::worktree::Repo;
+use crate::worktree::payload::Folders;
 
 /// A directory to look at.
 struct Item<'a> {
     path: BString,
     realm: Arc<Realm<'a>>,
     venv: Venv,
+    /// Where the entries below it begin in the index, if that is known.
+    at: Option<usize>,
 }
 
 /// Sources of a directory that was looked at before the index was read.
@@ -151,6 +154,7 @@ fn one<'a>(
         path: BString::default(),
         realm: Arc::new(realm),
         venv: Venv::Outside,
+        at: None,
     };
     walk.run(first, beside, read)
 }
@@ -235,10 +239,13 @@ impl<'a> Walk<'_, 'a> {
         let venv = item.venv.marked(names.find(MARK).is_some());
         let place = Place::new(self.root, path, &directory, &names);
         let compare = realm.comparer.as_ref();
+        let mut folders = Vec::new();
         let suspects = match compare.filter(|_| venv == Venv::Outside) {
             None => Suspects::Named(HashSet::new()),
             Some(compare) if compare.is_ready() => {
-                Suspects::Named(self.candidates(&place, &realm, found))
+                let suspects;
+                (suspects, folders) = self.candidates(&place, &realm, item.at, found);
+                Suspects::Named(suspects)
             }
             Some(_) => Suspects::All,
         };
@@ -263,10 +270,12 @@ impl<'a> Walk<'_, 'a> {
                 continue;
             };
             if !self.rules.exclude.directory(path.as_bstr()) {
+                let known = folders.binary_search_by_key(&name, |&(folder, _)| folder);
                 below.push(Item {
                     path,
                     realm: Arc::clone(&realm),
                     venv,
+                    at: known.ok().map(|known| folders[known].1),
                 });
             }
         }
@@ -295,25 +304,35 @@ impl<'a> Walk<'_, 'a> {
         let below = |name: &[u8]| sources.names.find(name) == Some(FileType::Directory);
         let read =
             |name: &[u8], link: bool| read(&self.handle.open_below(&sources.path)?, name, link);
-        comparer.directory(directory, &files, &below, &read, &mut found.candidates);
+        comparer.directory(
+            directory,
+            None,
+            &files,
+            &below,
+            &read,
+            &mut found.candidates,
+        );
     }
 
-    /// Names the payload's candidates of a directory; gives the names of those sources.
-    fn candidates(
+    /// Names the payload's candidates of a directory; gives the names of those sources, and where
+    /// the entries below its subdirectories begin in the index.
+    fn candidates<'r>(
         &self,
         place: &Place<'_>,
-        realm: &Realm<'a>,
+        realm: &'r Realm<'a>,
+        at: Option<usize>,
         found: &mut Found,
-    ) -> HashSet<Vec<u8>> {
+    ) -> (HashSet<Vec<u8>>, Folders<'r>) {
         let Some(comparer) = realm.comparer.as_ref().and_then(Compare::get) else {
-            return HashSet::new();
+            return (HashSet::new(), Vec::new());
         };
         let directory = within(place.path, realm.prefix.as_bstr());
         let files = place.python_files();
         let before = found.candidates.len();
         let below = |name: &[u8]| place.names.find(name) == Some(FileType::Directory);
         let read = |name: &[u8], link: bool| read(place.directory, name, link);
-        comparer.directory(directory, &files, &below, &read, &mut found.candidates);
+        let candidates = &mut found.candidates;
+        let folders = comparer.directory(directory, at, &files, &below, &read, candidates);
         let mut names: HashSet<Vec<u8>> = HashSet::new();
         for candidate in &found.candidates[before..] {
             names.insert(split(candidate.path.as_bstr()).1.to_vec());
@@ -324,7 +343,7 @@ impl<'a> Walk<'_, 'a> {
                 .filter(|(name, _)| comparer.is_known(join(directory, name).as_bstr()));
             names.extend(known.map(|(name, _)| name.to_vec()));
         }
-        names
+        (names, folders)
     }
 
     fn judge(

@@ -34,8 +34,8 @@ pub struct IndexEntry<'a> {
 pub enum Child<'a> {
     /// A file, a symlink, a submodule; of a conflict one for every stage.
     File(&'a [u8], IndexEntry<'a>),
-    /// A subdirectory.
-    Folder(&'a [u8]),
+    /// A subdirectory, and the position of the first entry below it.
+    Folder(&'a [u8], usize),
 }
 
 /// Whether a path of an index can be one below its root: a hostile one is not looked at.
@@ -157,29 +157,60 @@ impl Index {
     }
 
     /// What the index has directly in a directory, in git's order: its files and its
-    /// subdirectories, whose own entries are skipped by search.
-    pub fn directory(&self, directory: &BStr) -> impl Iterator<Item = Child<'_>> {
+    /// subdirectories, whose own entries are skipped. `at` is where its entries begin, if that is
+    /// known from its parent.
+    pub fn directory(
+        &self,
+        directory: &BStr,
+        at: Option<usize>,
+    ) -> impl Iterator<Item = Child<'_>> {
         let entries = self.state.entries();
         let mut head: BString = directory.to_owned();
         if !head.is_empty() {
             head.push(b'/');
         }
-        let mut at = entries.partition_point(|entry| entry.path(&self.state) < head.as_bstr());
+        let begins = |&at: &usize| {
+            let before = at.checked_sub(1).and_then(|before| entries.get(before));
+            entries
+                .get(at)
+                .is_some_and(|entry| self.is_below(entry, &head))
+                && before.is_none_or(|entry| !self.is_below(entry, &head))
+        };
+        let mut at = at.filter(begins).unwrap_or_else(|| {
+            entries.partition_point(|entry| entry.path(&self.state) < head.as_bstr())
+        });
         std::iter::from_fn(move || {
             let entry = entries.get(at)?;
-            let path = entry.path(&self.state);
-            let rest = path.as_bytes().strip_prefix(head.as_slice())?;
+            let path = entry.path(&self.state).as_bytes();
+            let rest = path.strip_prefix(head.as_slice())?;
+            let here = at;
             // File names are short: a search with a start-up cost would take longer.
             let Some(slash) = rest.iter().position(|&byte| byte == b'/') else {
                 at += 1;
                 return Some(Child::File(rest, self.wrap(entry)));
             };
-            let mut next: BString = path[..head.len() + slash].into();
-            // The least byte greater than the slash: past everything below that directory.
-            next.push(b'/' + 1);
-            at += entries[at..].partition_point(|entry| entry.path(&self.state) < next.as_bstr());
-            Some(Child::Folder(&rest[..slash]))
+            at = self.past(at, &path[..=head.len() + slash]);
+            Some(Child::Folder(&rest[..slash], here))
         })
+    }
+
+    fn is_below(&self, entry: &gix_index::Entry, head: &[u8]) -> bool {
+        entry.path(&self.state).starts_with(head)
+    }
+
+    /// The first position behind `at` whose path does not begin with `head`, as those before it do.
+    /// Most directories are small: the search goes on in growing steps.
+    fn past(&self, at: usize, head: &[u8]) -> usize {
+        let entries = self.state.entries();
+        let (mut last, mut step) = (at, 1);
+        while let Some(entry) = entries.get(last + step)
+            && self.is_below(entry, head)
+        {
+            last += step;
+            step *= 2;
+        }
+        let end = entries.len().min(last + step);
+        last + 1 + entries[last + 1..end].partition_point(|entry| self.is_below(entry, head))
     }
 
     /// The entries below a directory, at any depth.

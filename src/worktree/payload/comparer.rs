@@ -20,6 +20,10 @@ use crate::worktree::repo::Repo;
 /// Gives the bytes of a file of a directory, or where it points if it is a symlink.
 pub type Read<'r> = &'r dyn Fn(&[u8], bool) -> io::Result<Vec<u8>>;
 
+/// The subdirectories that the index knows of a directory, sorted by name, and where the entries
+/// below each of them begin in it.
+pub type Folders<'a> = Vec<(&'a [u8], usize)>;
+
 /// Compares directories of one repository with its index.
 pub struct Comparer {
     index: Arc<Index>,
@@ -91,15 +95,18 @@ impl Comparer {
 
     /// Names the candidates of one directory (relative to this repository). `files` are its files
     /// and symlinks, sorted by name, with their `lstat`; `below` tells whether it has a
-    /// subdirectory; `read` gives a file's bytes or a link's target.
+    /// subdirectory; `read` gives a file's bytes or a link's target. `at` is what was given for it
+    /// when its parent was compared; for its own subdirectories the same is returned, sorted by
+    /// name.
     pub fn directory(
         &self,
         directory: &BStr,
+        at: Option<usize>,
         files: &[(&[u8], Stat)],
         below: &dyn Fn(&[u8]) -> bool,
         read: Read<'_>,
         candidates: &mut Vec<Candidate>,
-    ) {
+    ) -> Folders<'_> {
         let mut add = |path: &BStr, question| {
             candidates.push(Candidate {
                 path: join(self.prefix.as_bstr(), path),
@@ -108,29 +115,32 @@ impl Comparer {
             });
         };
         let mut tracked = vec![false; files.len()];
-        let mut at = 0;
-        for child in self.index.directory(directory) {
+        let mut folders = Vec::new();
+        let mut next = 0;
+        for child in self.index.directory(directory, at) {
             let (name, entry) = match child {
                 Child::File(name, entry) if entry.is_blob() && is_python(name) => (name, entry),
                 Child::File(..) => continue,
-                Child::Folder(folder) => {
-                    if !below(folder) {
+                Child::Folder(folder, at) => {
+                    if below(folder) {
+                        folders.push((folder, at));
+                    } else {
                         self.gone(join(directory, folder).as_bstr(), &mut add);
                     }
                     continue;
                 }
             };
-            at += files[at..]
+            next += files[next..]
                 .iter()
                 .take_while(|(file, _)| *file < name)
                 .count();
-            let Some((_, stat)) = files.get(at).filter(|(file, _)| *file == name) else {
+            let Some((_, stat)) = files.get(next).filter(|(file, _)| *file == name) else {
                 if !entry.is_skip_worktree() {
                     add(entry.path, Question::Nothing);
                 }
                 continue;
             };
-            tracked[at] = true;
+            tracked[next] = true;
             let reach = || self.attributes.reach(directory);
             let read = || read(name, stat.file_type() == FileType::Symlink);
             match compare(&self.index, &entry, stat, self.rules, reach, read) {
@@ -159,6 +169,9 @@ impl Comparer {
             };
             add(path.as_bstr(), question);
         }
+        // git orders directories as if their names ended with a slash.
+        folders.sort_unstable();
+        folders
     }
 
     /// Names the sources of a directory that is not there.

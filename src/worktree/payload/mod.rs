@@ -13,7 +13,7 @@ use bstr::BString;
 use sha2::{Digest, Sha256};
 
 pub use base::Base;
-pub use comparer::{Candidate, Comparer, Question, Read};
+pub use comparer::{Candidate, Comparer, Folders, Question, Read};
 
 /// The sources that differ from the base, each with the hash of its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
