@@ -9,7 +9,9 @@ use anyhow::{Context, Result};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 
 use crate::Lab;
-use crate::measure::{Contender, Timing, clean, has, instructions, interleaved, peak_memory, run};
+use crate::measure::{
+    Contender, Timing, clean, forget_names, has, instructions, interleaved, peak_memory, run,
+};
 use crate::trees;
 
 /// One row: contenders, the first of which is pycgate, and limits as ratios to the second.
@@ -98,12 +100,16 @@ pub fn all(lab: &Lab, sizes: &[usize]) -> Result<Vec<Row>> {
         rows.push(gate(lab, &root, modules)?);
         if modules == 20_000 || sizes.len() == 1 {
             rows.push(check(lab, &root, modules)?);
+            // These change their tree, so it is made anew each time.
+            let root = trees::warm(lab, "tree-of-hooks", modules)?;
+            fs::remove_file(root.join(".made"))?;
             rows.extend(hooks(lab, &root, modules)?);
             rows.push(purge(lab, &root)?);
         }
     }
-    rows.extend(growth(&rows, sizes));
     if sizes.len() > 1 {
+        rows.push(growth(lab, 2_000, 20_000, 10.0)?);
+        rows.push(growth(lab, 20_000, 100_000, 5.2)?);
         rows.push(other_files(lab)?);
         rows.push(sweep(lab)?);
     }
@@ -230,7 +236,6 @@ fn hooks(lab: &Lab, root: &Path, modules: usize) -> Result<Vec<Row>> {
         Some(2.0),
     );
     quiet.count(root, lab, &index_change)?;
-    fs::remove_file(root.join(".made"))?;
     Ok(vec![post_checkout, quiet])
 }
 
@@ -249,32 +254,23 @@ fn purge(lab: &Lab, root: &Path) -> Result<Row> {
     ))
 }
 
-/// Time and memory from one size of tree to the next.
-fn growth(rows: &[Row], sizes: &[usize]) -> Vec<Row> {
-    let gates: Vec<&Row> = rows
-        .iter()
-        .filter(|row| row.title.starts_with("`gate`"))
-        .collect();
-    let pairs = gates.windows(2).zip(sizes.windows(2));
-    pairs
-        .map(|(pair, size)| {
-            let timings = [(pair[1], size[1]), (pair[0], size[0])].map(|(row, modules)| {
-                let mut timing = row.timings[0].clone();
-                timing.name = format!("{modules} modules");
-                timing
-            });
-            let limit = if size[1] == 100_000 {
-                5.2
-            } else {
-                size[1] as f64 / size[0] as f64
-            };
-            Row::new(
-                format!("growth of `gate` from {} to {} modules", size[0], size[1]),
-                timings.into(),
-                Some(limit),
-            )
-        })
-        .collect()
+/// The same gate in trees of two sizes, in the same rounds.
+fn growth(lab: &Lab, from: usize, to: usize, limit: f64) -> Result<Row> {
+    let contender = |modules: usize| -> Result<Contender> {
+        let root = trees::warm(lab, &format!("tree-{modules}"), modules)?;
+        let root = root.display().to_string();
+        Ok(ours(
+            lab,
+            &format!("{modules} modules"),
+            &["-C", &root, "gate"],
+        ))
+    };
+    let contenders = [contender(to)?, contender(from)?];
+    Ok(Row::new(
+        format!("growth of `gate` from {from} to {to} modules"),
+        interleaved(&lab.directory, lab.rounds, &contenders)?,
+        Some(limit),
+    ))
 }
 
 /// 2,000 modules beside 300,000 files that are none of Python's business.
@@ -457,6 +453,9 @@ pub fn versions() -> Vec<String> {
         .collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     lines.push(format!("{cores} cores"));
+    if forget_names() {
+        lines.push("the kernel's cache of names emptied before each table".into());
+    }
     let days = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
