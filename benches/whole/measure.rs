@@ -48,6 +48,17 @@ impl Timing {
         median(self.cpu.clone())
     }
 
+    /// Wall time above another contender's, in seconds: the median over the rounds.
+    pub fn above(&self, other: &Self) -> f64 {
+        median(
+            self.wall
+                .iter()
+                .zip(&other.wall)
+                .map(|(a, b)| a - b)
+                .collect(),
+        )
+    }
+
     /// Wall and CPU time as multiples of another contender's: medians over the rounds' ratios.
     pub fn by(&self, other: &Self) -> (f64, f64) {
         let ratio = |ours: &[f64], theirs: &[f64]| {

@@ -216,7 +216,7 @@ fn hooks(lab: &Lab, root: &Path, modules: usize) -> Result<Vec<Row>> {
     let restore = format!("tar xf {archive_path}");
     let hook = ours(lab, "pycgate hook post-checkout", &switched).prepared(restore);
     let timings = interleaved(root, lab.rounds, &[hook, diff()])?;
-    let above = (timings[0].wall() - timings[1].wall()) * 1e3;
+    let above = timings[0].above(&timings[1]) * 1e3;
     let mut post_checkout = Row::new(
         format!("`hook post-checkout`, 100 of {modules} modules changed"),
         timings,

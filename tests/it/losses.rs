@@ -16,10 +16,10 @@ use pycgate::worktree::payload::{Base, Candidate, Question};
 use crate::harness::{Dir, PYCGATE, TestCommand, announce, interpreter, is_root};
 
 /// An entry of an interpreter nobody knows: judged by times alone, and racy when just written.
-const ENTRY: &str = "mod.cpython-99.pyc";
+pub const ENTRY: &str = "mod.cpython-99.pyc";
 
 /// A package with one racy entry.
-fn package(at: &Path) {
+pub fn package(at: &Path) {
     fs::create_dir_all(at.join("__pycache__")).expect("directories");
     fs::write(at.join("mod.py"), "V = 1\n").expect("a source");
     fs::write(at.join("__pycache__").join(ENTRY), "racy").expect("an entry");
@@ -385,43 +385,6 @@ fn faults_of_the_disk_are_inconclusive() {
     assert!(
         !String::from_utf8_lossy(&piped.output().expect("it runs").stderr).contains("panicked")
     );
-}
-
-#[test]
-fn few_descriptors_and_deep_directories_suffice() {
-    let dir = Dir::new();
-    let mut deep = PathBuf::new();
-    for _ in 0..200 {
-        deep.push("d");
-        fs::create_dir_all(dir.path(&deep).join("e")).expect("directories");
-    }
-    package(&dir.path(&deep));
-    let limited =
-        dir.command("sh")
-            .args(["-c", "ulimit -n 20; exec \"$@\"", "sh", PYCGATE, "gate"]);
-    limited.expect(0);
-    assert!(!dir.path(&deep).join("__pycache__").join(ENTRY).exists());
-}
-
-#[test]
-fn nesting_deeper_than_a_path_is_walked() {
-    let dir = Dir::new();
-    let make = "import os, sys\n\
-                for _ in range(4096):\n\
-                \x20   os.mkdir('nested'); os.chdir('nested')\n\
-                os.mkdir('__pycache__')\n\
-                open('mod.py', 'w').write('V = 1\\n')\n\
-                open('__pycache__/mod.cpython-99.pyc', 'w').write('racy')\n";
-    dir.command(&interpreter::main().path)
-        .args(["-c", make])
-        .ok();
-    let done = dir.pycgate(&["gate"]).expect(0);
-    assert!(
-        done.stdout.contains("1 entry: 1 purged, 1 racy"),
-        "{}",
-        done.stdout
-    );
-    dir.command("rm").args(["-rf", "nested"]).ok();
 }
 
 #[test]

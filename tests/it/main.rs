@@ -28,6 +28,7 @@ mod property;
 mod prove;
 mod reach;
 mod report;
+mod runaway;
 mod selfcheck;
 mod snapshots;
 mod staleness;
