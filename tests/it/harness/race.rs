@@ -7,6 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
 use super::command::clean;
 use super::interpreter;
 
@@ -96,12 +99,12 @@ pub const INNOCENTS: usize = 6;
 /// Moves one tree of innocents here. Trees are made many at a time, because their entries have to
 /// be later than the margin; a rename changes no time of the files in them.
 pub fn move_innocents_to(target: &Path) {
-    static READY: Mutex<Vec<(tempfile::TempDir, PathBuf)>> = Mutex::new(Vec::new());
+    static READY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut ready = READY.lock().unwrap_or_else(|poison| poison.into_inner());
     if ready.is_empty() {
         *ready = make_innocents();
     }
-    let (owner, tree) = ready.pop().expect("just made");
+    let tree = ready.pop().expect("just made");
     drop(ready);
     fs::rename(&tree, target).unwrap_or_else(|error| {
         panic!(
@@ -110,32 +113,44 @@ pub fn move_innocents_to(target: &Path) {
             target.display()
         )
     });
-    drop(owner);
 }
 
-fn make_innocents() -> Vec<(tempfile::TempDir, PathBuf)> {
+/// Where this process keeps innocents. Nothing runs at the end of the tests that could remove what
+/// is left of them, so those of processes that have ended are removed here.
+fn stock() -> PathBuf {
+    const HEAD: &str = "pycgate-innocents-";
+    let above = std::env::temp_dir();
+    for entry in fs::read_dir(&above).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(HEAD));
+        let owner = owner.and_then(|owner| Pid::from_raw(owner.parse().ok()?));
+        if owner.is_some_and(|owner| test_kill_process(owner) == Err(Errno::SRCH)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    above.join(format!("{HEAD}{}", std::process::id()))
+}
+
+fn make_innocents() -> Vec<PathBuf> {
     let mut trees = Vec::new();
     let mut sources = Vec::new();
-    for _ in 0..BATCH {
-        let owner = tempfile::Builder::new()
-            .prefix("pycgate-innocents-")
-            .tempdir()
-            .expect("a temporary directory");
-        let tree = owner.path().join("innocent");
-        fs::create_dir(&tree).expect("a directory");
+    let stock = stock();
+    for number in 0..BATCH {
+        let tree = stock.join(number.to_string());
+        fs::create_dir_all(&tree).expect("a directory");
         for number in 0..INNOCENTS {
             let source = tree.join(format!("innocent{number}.py"));
             fs::write(&source, format!("V = {number}\n")).expect("a source");
             sources.push(source);
         }
-        trees.push((owner, tree));
+        trees.push(tree);
     }
     wait_out(Margin::Plain, &sources);
     let mut command = Command::new(&interpreter::main().path);
     clean(&mut command);
     let status = command
         .args(["-m", "compileall", "-q"])
-        .args(trees.iter().map(|(_, tree)| tree))
+        .args(&trees)
         .stdin(Stdio::null())
         .status()
         .expect("the interpreter starts");
