@@ -1,8 +1,9 @@
 //! What git says: root, references, index, change sets, payload. Knows no bytecode.
 //!
-//! Each part is read by what reads it best. git2 answers for references, trees, configuration and
-//! attributes; gix-index reads the index, which libgit2 cannot where it is split or sparse; and the
-//! `git` command answers for the repositories that libgit2 refuses to open ([`Git`]).
+//! Each part is read by what reads it best. git2 answers for references, objects, configuration and
+//! attributes; gix-object takes trees apart; gix-index reads the index, which libgit2 cannot where it
+//! is split or sparse; and the `git` command answers for the repositories that libgit2 refuses to
+//! open ([`Git`]).
 
 mod attributes;
 mod changes;

@@ -44,7 +44,7 @@ impl<'t> Item<'t> {
 
     /// The mode. Old trees have more modes of files than two; git takes no notice either.
     pub fn mode(&self) -> u32 {
-        self.0.mode.value().into()
+        self.0.mode.kind() as u32
     }
 
     /// Whether it is a directory.

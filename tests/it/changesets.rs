@@ -410,6 +410,54 @@ fn nothing_is_the_empty_tree() {
     }
 }
 
+#[test]
+fn modes_of_old_trees_are_no_difference() {
+    let dir = Dir::new();
+    dir.write("pkg/mod.py", "V = 1\n");
+    dir.write("tool.py", "V = 1\n");
+    let root = dir.root();
+    commit_all(&dir, root, "one");
+    let new = String::from_utf8(git_in(&dir, root, &["rev-parse", "HEAD^{tree}"])).expect("an id");
+    let id = |path: &str| {
+        let id = git_in(&dir, root, &["rev-parse", &format!("HEAD:{path}")]);
+        hex(id.trim_ascii())
+    };
+    // As git wrote them in its first months: group-writable files, a leading zero for directories.
+    let tree = [
+        b"040000 pkg\0".as_slice(),
+        &id("pkg"),
+        b"100664 tool.py\0",
+        &id("tool.py"),
+    ]
+    .concat();
+    fs::write(dir.beside("tree"), tree).expect("a tree");
+    let tree = dir.beside("tree").display().to_string();
+    let old = git_in(
+        &dir,
+        root,
+        &["hash-object", "-t", "tree", "-w", "--literally", &tree],
+    );
+    let old = String::from_utf8(old).expect("an id");
+    assert_ne!(old, new);
+    assert_eq!(
+        revisions_agree(&dir, root, old.trim(), new.trim(), "old modes"),
+        0
+    );
+    let commit = git_in(&dir, root, &["commit-tree", "-m", "old", old.trim()]);
+    let commit = String::from_utf8(commit).expect("an id");
+    git_in(&dir, root, &["update-ref", "HEAD", commit.trim()]);
+    assert_eq!(staged_agrees(&dir, root, "old modes"), 0);
+}
+
+/// The bytes that hex digits stand for.
+fn hex(digits: &[u8]) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).expect("a hex digit") as u8;
+    digits
+        .chunks(2)
+        .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
+        .collect()
+}
+
 /// Detached, in the middle of a rebase with a conflict, and amid the flags that hide edits.
 #[test]
 fn states_of_the_work_tree() {
