@@ -32,23 +32,28 @@ pub struct Target<'t> {
 ///
 /// Killed half-way it leaves whole files only, since each removal is one system call.
 pub fn entries(targets: &[Target<'_>]) -> Vec<Result<(), String>> {
-    let mut open: Option<(&Path, &BStr, io::Result<Dir>)> = None;
     let mut outcomes = Vec::with_capacity(targets.len());
-    for target in targets {
-        let known = open
-            .as_ref()
-            .is_some_and(|(root, path, _)| *root == target.root && *path == target.directory);
-        if !known {
-            let handle = Dir::open(target.root).and_then(|root| root.open_below(target.directory));
-            open = Some((target.root, target.directory, handle));
+    for of_root in targets.chunk_by(|one, other| one.root == other.root) {
+        let root = Dir::open(of_root[0].root);
+        for together in of_root.chunk_by(|one, other| one.directory == other.directory) {
+            let handle = match &root {
+                Ok(root) => root.open_below(together[0].directory),
+                Err(error) => Err(again(error)),
+            };
+            outcomes.extend(together.iter().map(|target| match &handle {
+                Ok(handle) => remove(handle, target),
+                Err(error) => failure(error),
+            }));
         }
-        outcomes.push(match &open {
-            Some((_, _, Ok(handle))) => remove(handle, target),
-            Some((_, _, Err(error))) => failure(error),
-            None => Err("its directory is not open".into()),
-        });
     }
     outcomes
+}
+
+/// The same error once more.
+fn again(error: &io::Error) -> io::Error {
+    error
+        .raw_os_error()
+        .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// Removes one entry, whatever the scan says of it, only if its name is that of an entry.
@@ -92,16 +97,19 @@ fn failure(error: &io::Error) -> Result<(), String> {
     Err(format!("{error}{hint}"))
 }
 
-/// Removes a `__pycache__` that holds nothing any more. Left behind, it would keep git from removing
-/// the directory of a package that it deletes later, and Python from noticing that it is gone.
-pub fn emptied_cache(root: &Path, cache: &BStr) {
-    let (parent, name) = split(cache);
-    if name != "__pycache__" {
-        return;
-    }
-    if let Ok(parent) = Dir::open(root).and_then(|root| root.open_below(parent)) {
-        // Refused where anything is in it, which is right.
-        let _ = parent.rmdir(b"__pycache__");
+/// Removes each `__pycache__` that holds nothing any more. Left behind, it would keep git from
+/// removing the directory of a package that it deletes later, and Python from noticing that it is
+/// gone.
+pub fn emptied_caches<'c>(root: &Path, directories: impl Iterator<Item = &'c BStr>) {
+    let Ok(root) = Dir::open(root) else { return };
+    for directory in directories {
+        let (parent, name) = split(directory);
+        if name == "__pycache__"
+            && let Ok(parent) = root.open_below(parent)
+        {
+            // Refused where anything is in it, which is right.
+            let _ = parent.rmdir(b"__pycache__");
+        }
     }
 }
 

@@ -54,9 +54,10 @@ impl Scan {
             }
         }
         if !dry_run {
-            for directory in &touched {
-                purge::emptied_cache(&self.trees[0].root, directory.as_ref());
-            }
+            purge::emptied_caches(
+                &self.trees[0].root,
+                touched.iter().map(|directory| directory.as_bstr()),
+            );
         }
         let ghosts = std::mem::take(&mut self.ghosts);
         self.ghosts = ghosts
