@@ -36,24 +36,20 @@ pub fn entries(targets: &[Target<'_>]) -> Vec<Result<(), String>> {
     for of_root in targets.chunk_by(|one, other| one.root == other.root) {
         let root = Dir::open(of_root[0].root);
         for together in of_root.chunk_by(|one, other| one.directory == other.directory) {
-            let handle = match &root {
-                Ok(root) => root.open_below(together[0].directory),
-                Err(error) => Err(again(error)),
-            };
-            outcomes.extend(together.iter().map(|target| match &handle {
+            let opened = root
+                .as_ref()
+                .map(|root| root.open_below(together[0].directory));
+            let handle = opened
+                .as_ref()
+                .map_err(|error| *error)
+                .and_then(io::Result::as_ref);
+            outcomes.extend(together.iter().map(|target| match handle {
                 Ok(handle) => remove(handle, target),
                 Err(error) => failure(error),
             }));
         }
     }
     outcomes
-}
-
-/// The same error once more.
-fn again(error: &io::Error) -> io::Error {
-    error
-        .raw_os_error()
-        .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// Removes one entry, whatever the scan says of it, only if its name is that of an entry.
