@@ -6,9 +6,11 @@
 #![forbid(unsafe_code)]
 
 pub mod relative;
+mod threads;
 #[cfg(unix)]
 mod unix;
 
+pub use threads::{WORTH_THREADS, cores, in_threads};
 #[cfg(unix)]
 pub use unix::{Dir, DirBuffer, FileType, Resolved, resolve};
 

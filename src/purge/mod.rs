@@ -7,12 +7,16 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bstr::{BStr, ByteSlice};
 
 use crate::bytecode::{parse_beside, parse_in_pycache};
 use crate::fsys::relative::split;
-use crate::fsys::{Dir, DirBuffer, FileType};
+use crate::fsys::{Dir, DirBuffer, FileType, in_threads};
+
+/// Name of the directory of entries (PEP 3147).
+const CACHE: &[u8] = b"__pycache__";
 
 /// An entry to remove.
 #[derive(Clone, Copy, Debug)]
@@ -27,27 +31,77 @@ pub struct Target<'t> {
     pub name: &'t BStr,
 }
 
-/// Removes entries, in the order given, and tells for each whether it is gone or why it is not.
-/// One that has vanished meanwhile is gone: another process was faster.
+/// Removes entries, and tells for each in the order given whether it is gone or why it is not. One
+/// that has vanished meanwhile is gone: another process was faster.
+///
+/// A `__pycache__` that holds nothing any more goes as well. Left behind, it would keep git from
+/// removing the directory of a package that it deletes later, and Python from noticing that it is
+/// gone.
 ///
 /// Killed half-way it leaves whole files only, since each removal is one system call.
 pub fn entries(targets: &[Target<'_>]) -> Vec<Result<(), String>> {
-    let mut outcomes = Vec::with_capacity(targets.len());
-    for of_root in targets.chunk_by(|one, other| one.root == other.root) {
-        let root = Dir::open(of_root[0].root);
-        for together in of_root.chunk_by(|one, other| one.directory == other.directory) {
-            let opened = root
-                .as_ref()
-                .map(|root| root.open_below(together[0].directory));
-            let handle = opened
-                .as_ref()
-                .map_err(|error| *error)
-                .and_then(io::Result::as_ref);
-            outcomes.extend(together.iter().map(|target| match handle {
-                Ok(handle) => remove(handle, target),
-                Err(error) => failure(error),
-            }));
-        }
+    let of_roots = targets.chunk_by(|one, other| one.root == other.root);
+    let roots: Vec<_> = of_roots
+        .map(|targets| (Dir::open(targets[0].root), targets))
+        .collect();
+    let directories: Vec<_> = roots
+        .iter()
+        .flat_map(|(root, targets)| {
+            let directories = targets.chunk_by(|one, other| one.directory == other.directory);
+            directories.map(move |targets| (root.as_ref(), targets))
+        })
+        .collect();
+    let next = AtomicUsize::new(0);
+    let parts = in_threads(
+        directories.len(),
+        || (),
+        || {
+            let mut outcomes = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(&(root, targets)) = directories.get(at) else {
+                    return outcomes;
+                };
+                outcomes.push((at, in_directory(root, targets)));
+            }
+        },
+    );
+    let mut outcomes: Vec<_> = parts.into_iter().flatten().collect();
+    outcomes.sort_unstable_by_key(|&(at, _)| at);
+    outcomes
+        .into_iter()
+        .flat_map(|(_, outcomes)| outcomes)
+        .collect()
+}
+
+/// Removes entries of one directory, and the directory if it is a `__pycache__` that they leave
+/// empty.
+fn in_directory(root: Result<&Dir, &io::Error>, targets: &[Target<'_>]) -> Vec<Result<(), String>> {
+    let (parent, name) = split(targets[0].directory);
+    let is_cache = !targets[0].prefix && name == CACHE;
+    let above = if is_cache {
+        parent
+    } else {
+        targets[0].directory
+    };
+    let opened = root.map(|root| {
+        let above = root.open_below(above)?;
+        let cache = is_cache.then(|| above.open_child(name)).transpose()?;
+        io::Result::Ok((above, cache))
+    });
+    let (above, cache) = match &opened {
+        Ok(Ok(opened)) => opened,
+        Ok(Err(error)) => return targets.iter().map(|_| failure(error)).collect(),
+        Err(error) => return targets.iter().map(|_| failure(error)).collect(),
+    };
+    let directory = cache.as_ref().unwrap_or(above);
+    let outcomes: Vec<_> = targets
+        .iter()
+        .map(|target| remove(directory, target))
+        .collect();
+    if is_cache && outcomes.iter().any(Result::is_ok) {
+        // Refused where anything is in it, which is right.
+        let _ = above.rmdir(name);
     }
     outcomes
 }
@@ -55,7 +109,7 @@ pub fn entries(targets: &[Target<'_>]) -> Vec<Result<(), String>> {
 /// Removes one entry, whatever the scan says of it, only if its name is that of an entry.
 fn remove(directory: &Dir, target: &Target<'_>) -> Result<(), String> {
     let (path, name) = (target.directory, target.name);
-    let in_cache = target.prefix || split(path).1 == "__pycache__";
+    let in_cache = target.prefix || split(path).1 == CACHE;
     let is_entry = if in_cache {
         parse_in_pycache(name).is_some()
     } else {
@@ -93,22 +147,6 @@ fn failure(error: &io::Error) -> Result<(), String> {
     Err(format!("{error}{hint}"))
 }
 
-/// Removes each `__pycache__` that holds nothing any more. Left behind, it would keep git from
-/// removing the directory of a package that it deletes later, and Python from noticing that it is
-/// gone.
-pub fn emptied_caches<'c>(root: &Path, directories: impl Iterator<Item = &'c BStr>) {
-    let Ok(root) = Dir::open(root) else { return };
-    for directory in directories {
-        let (parent, name) = split(directory);
-        if name == "__pycache__"
-            && let Ok(parent) = root.open_below(parent)
-        {
-            // Refused where anything is in it, which is right.
-            let _ = parent.rmdir(b"__pycache__");
-        }
-    }
-}
-
 /// Removes a ghost if it holds nothing but an empty `__pycache__`. A directory that is not empty
 /// stays: rmdir refuses it.
 pub fn ghost(root: &Path, ghost: &BStr) -> bool {
@@ -125,12 +163,12 @@ pub fn ghost(root: &Path, ghost: &BStr) -> bool {
     let mut buffer = DirBuffer::default();
     let mut only_cache = true;
     let listed = directory.list(&mut buffer, |name, file_type| {
-        only_cache &= name == b"__pycache__" && file_type == FileType::Directory;
+        only_cache &= name == CACHE && file_type == FileType::Directory;
     });
     if listed.is_err() || !only_cache {
         return false;
     }
-    match directory.rmdir(b"__pycache__") {
+    match directory.rmdir(CACHE) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(_) => return false,

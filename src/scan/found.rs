@@ -13,11 +13,9 @@ use super::realm::Realms;
 use super::venv::Venv;
 use super::{Counts, Entry, Options, Rules, Scan, Tree, Trouble};
 use crate::bytecode::{Kind, Reason, State};
+use crate::fsys::in_threads;
 use crate::fsys::relative::{join, split};
 use crate::worktree::payload::{Candidate, Payload};
-
-/// So many directories must wait before threads are worth their start.
-pub const WORTH_THREADS: usize = 24;
 
 /// What became of a name that looked like an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,30 +44,17 @@ pub struct Found {
 }
 
 impl Found {
-    /// What `work` gathers, in as many threads as there are cores if there are directories enough.
-    /// This thread does something else `first`.
+    /// What `work` gathers in [`in_threads`].
     pub fn in_threads(
         directories: usize,
         first: impl FnOnce(),
         work: impl Fn() -> Self + Sync,
     ) -> Self {
-        let threads = if directories < WORTH_THREADS {
-            1
-        } else {
-            std::thread::available_parallelism().map_or(1, usize::from)
-        };
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
-            first();
-            let mut found = work();
-            for other in others {
-                match other.join() {
-                    Ok(part) => found.merge(part),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            found
-        })
+        let mut found = Self::default();
+        for part in in_threads(directories, first, work) {
+            found.merge(part);
+        }
+        found
     }
 
     /// Adds what another thread has gathered.

@@ -1,6 +1,7 @@
 //! The entries of sources that an event or a user names: only their directories are looked at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use super::found::{Found, finish};
 use super::names::Names;
 use super::realm::Owner;
 use super::{Options, Rules, Scan, Tree, TreeKind};
-use crate::bytecode::{EntryName, Listing, State};
+use crate::bytecode::{Listing, State};
 use crate::fsys::relative::{join, split};
 use crate::fsys::{Dir, DirBuffer};
 use crate::worktree::payload::Payload;
@@ -33,6 +34,9 @@ pub struct Wanted {
 
 /// The wanted sources of one directory, by file name.
 type InDirectory<'w> = BTreeMap<&'w BStr, &'w Wanted>;
+
+/// Up to so many sources are asked for one by one.
+const FEW: usize = 4;
 
 /// A directory to look at.
 struct Job<'w> {
@@ -69,7 +73,7 @@ pub fn sources(options: &Options<'_>, wanted: &[Wanted]) -> Result<Scan> {
                 .or_default()
                 .insert(name, source);
         }
-        let mut realms: BTreeMap<BString, usize> = BTreeMap::new();
+        let mut realms: BTreeMap<BString, Option<usize>> = BTreeMap::new();
         let jobs: Vec<Job<'_>> = directories
             .iter()
             .map(|(&path, sources)| Job {
@@ -111,38 +115,72 @@ fn above(path: &BStr) -> impl Iterator<Item = BString> + '_ {
     parents.chain((!path.is_empty()).then(|| path.to_owned()))
 }
 
-/// The repository a directory lies in: the given one, or one nested in it.
+/// The repository a directory lies in: the given one, or one nested in it. `realms` is what is known
+/// so far: for a directory the repository it is the root of.
 fn realm_of(
     options: &Options<'_>,
     found: &Found,
-    realms: &mut BTreeMap<BString, usize>,
+    realms: &mut BTreeMap<BString, Option<usize>>,
     path: &BStr,
     given: usize,
 ) -> usize {
     let mut directories: Vec<BString> = above(path).collect();
     directories.reverse();
     for directory in directories {
-        if let Some(&known) = realms.get(&directory) {
-            return known;
-        }
-        let absolute = options.root.join(directory.to_path_lossy());
-        if absolute.join(".git").symlink_metadata().is_ok() {
-            let number = found.realms.add(Owner::Nested(absolute));
-            realms.insert(directory, number);
-            return number;
+        let nested = *realms.entry(directory).or_insert_with_key(|directory| {
+            let absolute = options.root.join(directory.to_path_lossy());
+            let is_root = absolute.join(".git").symlink_metadata().is_ok();
+            is_root.then(|| found.realms.add(Owner::Nested(absolute)))
+        });
+        if let Some(nested) = nested {
+            return nested;
         }
     }
     given
 }
 
-/// Which of the wanted sources an entry belongs to.
-fn belonging<'w>(parsed: &EntryName<'_>, sources: &InDirectory<'w>) -> Vec<&'w Wanted> {
-    let listing = Listing::new(sources.keys().map(|name| name.as_bytes()).collect());
-    parsed
-        .sources(&listing)
-        .into_iter()
-        .filter_map(|name| sources.get(name.as_bstr()).copied())
-        .collect()
+/// The wanted sources of one directory, to be found by their entries.
+struct Owners<'w> {
+    sources: &'w InDirectory<'w>,
+    listing: Listing<'w>,
+}
+
+impl<'w> Owners<'w> {
+    fn of(sources: &'w InDirectory<'w>) -> Self {
+        let names = sources.keys().map(|name| name.as_bytes()).collect();
+        Self {
+            sources,
+            listing: Listing::sorted(names),
+        }
+    }
+
+    /// Judges an entry if one of the wanted sources owns it, and says whether it is due.
+    fn note(&self, rules: Rules<'_>, one: &One<'_>, found: &mut Found) {
+        let names = one.parsed.sources(&self.listing).into_iter();
+        let owners: Vec<&Wanted> = names
+            .filter_map(|name| self.sources.get(name.as_bstr()).copied())
+            .collect();
+        if !owners.is_empty() {
+            found.take(rules, one, &|judged| is_due(judged.state, &owners));
+        }
+    }
+}
+
+/// Opens a directory and looks what of its names matters: all, unless the entries of a few sources
+/// are purged whatever else is there.
+fn open(root: &Dir, job: &Job<'_>, buffer: &mut DirBuffer) -> io::Result<(Dir, Names)> {
+    let few = job.sources.len() <= FEW && job.sources.values().all(|source| source.purge);
+    if !few {
+        return Names::below(root, job.path, buffer);
+    }
+    let directory = root.open_below(job.path)?;
+    let of_sources = job
+        .sources
+        .keys()
+        .flat_map(|name| [&b""[..], b"c", b"o"].map(|end| [name.as_bytes(), end].concat()));
+    let names: BTreeSet<Vec<u8>> = of_sources.chain([b"__pycache__".to_vec()]).collect();
+    let names = Names::asked(&directory, &names)?;
+    Ok((directory, names))
 }
 
 fn in_work_tree(
@@ -157,7 +195,7 @@ fn in_work_tree(
         realm,
         sources,
     } = *job;
-    let (directory, names) = match Names::below(root, path, buffer) {
+    let (directory, names) = match open(root, job, buffer) {
         Ok(opened) => opened,
         Err(error) => {
             return found.trouble(
@@ -167,6 +205,7 @@ fn in_work_tree(
             );
         }
     };
+    let owners = Owners::of(sources);
     let place = Place::new(rules.root, path, &directory, &names);
     let gone_beside = |name: &[u8]| {
         sources
@@ -182,7 +221,7 @@ fn in_work_tree(
         symlinked: false,
     };
     for one in cache.each(&place, entries_beside(&names, &gone_beside)) {
-        note(rules, &one, sources, found);
+        owners.note(rules, &one, found);
     }
     let cache_path = join(path, b"__pycache__");
     match place.open_cache(buffer) {
@@ -202,19 +241,11 @@ fn in_work_tree(
                 symlinked: open.symlinked,
             };
             for one in cache.each(&place, entries_in(&open.names)) {
-                note(rules, &one, sources, found);
+                owners.note(rules, &one, found);
             }
         }
     }
     found.failed(&place);
-}
-
-/// Judges an entry if one of the wanted sources owns it, and says whether it is due.
-fn note(rules: Rules<'_>, one: &One<'_>, sources: &InDirectory<'_>, found: &mut Found) {
-    let owners = belonging(&one.parsed, sources);
-    if !owners.is_empty() {
-        found.take(rules, one, &|judged| is_due(judged.state, &owners));
-    }
 }
 
 fn is_due(state: State, owners: &[&Wanted]) -> bool {
@@ -239,6 +270,7 @@ fn in_prefix(
         .collect();
     for root in &roots {
         for (&path, sources) in directories {
+            let owners = Owners::of(sources);
             let absolute = root.join(path.to_path_lossy());
             let inside: BString = absolute
                 .as_os_str()
@@ -258,7 +290,7 @@ fn in_prefix(
                     &listed,
                     buffer,
                     found,
-                    &|found, one| note(options.rules(), one, sources, found),
+                    &|found, one| owners.note(options.rules(), one, found),
                 ),
             }
         }

@@ -1,6 +1,7 @@
 //! What is in a directory: names with their types, sorted.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::io;
 
 use bstr::BStr;
@@ -65,15 +66,7 @@ impl Names {
             arena: Vec::with_capacity(2048),
             spans: Vec::with_capacity(64),
         };
-        directory.list(buffer, |name, file_type| {
-            names.spans.push(Span {
-                head: head(name),
-                start: names.arena.len(),
-                length: name.len() as u16,
-                file_type,
-            });
-            names.arena.extend_from_slice(name);
-        })?;
+        directory.list(buffer, |name, file_type| names.push(name, file_type))?;
         for span in &mut names.spans {
             // Some file systems do not tell the type in a listing.
             if span.file_type == FileType::Unknown {
@@ -83,6 +76,29 @@ impl Names {
         }
         names.sort();
         Ok(names)
+    }
+
+    /// Those of a few names that are there: to ask for them costs less than to list a directory.
+    pub fn asked(directory: &Dir, names: &BTreeSet<Vec<u8>>) -> io::Result<Self> {
+        let mut there = Self::default();
+        for name in names {
+            match directory.lstat(name) {
+                Ok(stat) => there.push(name, stat.file_type()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(there)
+    }
+
+    fn push(&mut self, name: &[u8], file_type: FileType) {
+        self.spans.push(Span {
+            head: head(name),
+            start: self.arena.len(),
+            length: name.len() as u16,
+            file_type,
+        });
+        self.arena.extend_from_slice(name);
     }
 
     /// Sorts by the heads, which are numbers, and then what has the same head.
@@ -173,5 +189,10 @@ mod tests {
         }
         assert_eq!(names.find(b"exactly_sixteen_."), None);
         assert_eq!(names.find(b""), None);
+        let few = ["z", "exactly_sixteen_.py", "aaa", "aa"].map(|name| name.as_bytes().to_vec());
+        let asked = Names::asked(&directory, &few.into()).expect("they are looked for");
+        let there: Vec<&[u8]> = asked.iter().map(|(name, _)| name).collect();
+        assert_eq!(there, [&b"aa"[..], b"exactly_sixteen_.py", b"z"]);
+        assert_eq!(asked.find(b"aa"), Some(FileType::RegularFile));
     }
 }

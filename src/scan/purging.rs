@@ -53,12 +53,6 @@ impl Scan {
                 );
             }
         }
-        if !dry_run {
-            purge::emptied_caches(
-                &self.trees[0].root,
-                touched.iter().map(|directory| directory.as_bstr()),
-            );
-        }
         let ghosts = std::mem::take(&mut self.ghosts);
         self.ghosts = ghosts
             .into_iter()

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
 
 use super::directory::{Cache, Judged, Place, entries_beside, entries_in};
-use super::found::{Found, Taken, WORTH_THREADS};
+use super::found::{Found, Taken};
 use super::ghosts::Hollow;
 use super::names::Names;
 use super::queue::Queue;
@@ -19,7 +19,7 @@ use super::venv::{MARK, Venv};
 use super::{Options, Rules, Tree, TreeKind};
 use crate::bytecode::{State, outdates_until};
 use crate::fsys::relative::{join, split, within};
-use crate::fsys::{Dir, DirBuffer, FileType, Stat};
+use crate::fsys::{Dir, DirBuffer, FileType, Stat, WORTH_THREADS};
 use crate::worktree::Repo;
 use crate::worktree::payload::Folders;
 

@@ -5,7 +5,7 @@ use std::cell::{OnceCell, RefCell};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::{JoinHandle, available_parallelism};
+use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, anyhow, bail};
 use bstr::{BStr, BString, ByteSlice as _};
@@ -15,6 +15,7 @@ use super::changes::Change;
 use super::git::Git;
 use super::index::Index;
 use super::{libgit2, tracked::Tracked};
+use crate::fsys::cores;
 
 /// A repository with a work tree.
 pub struct Repo {
@@ -283,7 +284,7 @@ impl Repo {
     pub fn has_large_index(&self) -> bool {
         let large = std::fs::metadata(&self.index_path)
             .is_ok_and(|metadata| metadata.len() >= WORTH_A_THREAD);
-        large && available_parallelism().is_ok_and(|cores| cores.get() > 1)
+        large && cores() > 1
     }
 
     /// Begins to read a large index in another thread, for those who will ask for it and have other
