@@ -40,7 +40,7 @@ pub fn is_python(path: &[u8]) -> bool {
 pub(super) fn between(repo: &Repo, old: &str, new: &str) -> Result<Vec<Change>> {
     match repo.answers() {
         Answers::Libgit2(repository) => {
-            let trees = Trees::of(repository, repo.hash_kind())?;
+            let trees = Trees::of(repo, repository)?;
             let (old, new) = (
                 tree(repository, &trees, old)?,
                 tree(repository, &trees, new)?,
@@ -88,7 +88,7 @@ pub(super) fn staged(repo: &Repo) -> Result<Vec<Change>> {
                     return Err(error).context("HEAD cannot be read: `git fsck` tells more");
                 }
             };
-            let trees = Trees::of(repository, repo.hash_kind())?;
+            let trees = Trees::of(repo, repository)?;
             let head = head
                 .map(|id| trees.read(id.as_bytes(), BStr::new("HEAD")))
                 .transpose()?;
@@ -157,7 +157,7 @@ pub(super) fn files(
     id: &str,
     wanted: fn(&[u8]) -> bool,
 ) -> Result<Vec<BString>> {
-    let trees = Trees::of(repository, repo.hash_kind())?;
+    let trees = Trees::of(repo, repository)?;
     let id = Oid::from_str_ext(id, repository.object_format())?;
     let tree = trees.read(id.as_bytes(), BStr::new(""))?;
     let mut files = Vec::new();

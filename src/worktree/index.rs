@@ -8,8 +8,10 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use bstr::{BStr, BString, ByteSlice};
 use gix_index::entry::{Flags, Mode};
+use gix_index::extension::Tree as Cached;
 
 use crate::fsys::Time;
+use crate::fsys::relative::join;
 
 /// The index of one repository.
 pub struct Index {
@@ -135,9 +137,18 @@ impl Index {
         self.wrap(&self.state.entries()[position])
     }
 
-    /// How many of the entries from `from` on, in a range that is sorted by it, satisfy `holds`.
+    /// How many of the entries in a range that is sorted by it satisfy `holds`. They are few mostly:
+    /// the search goes on in growing steps.
     pub(super) fn run(&self, range: Range<usize>, holds: impl Fn(&BStr) -> bool) -> usize {
-        self.state.entries()[range].partition_point(|entry| holds(entry.path(&self.state)))
+        let entries = &self.state.entries()[range];
+        let holds = |entry: &gix_index::Entry| holds(entry.path(&self.state));
+        let (mut count, mut step) = (0, 1);
+        while entries.get(count + step - 1).is_some_and(&holds) {
+            count += step;
+            step *= 2;
+        }
+        let end = entries.len().min(count + step - 1);
+        count + entries[count..end].partition_point(holds)
     }
 
     /// Whether the path is a submodule.
@@ -189,28 +200,14 @@ impl Index {
                 at += 1;
                 return Some(Child::File(rest, self.wrap(entry)));
             };
-            at = self.past(at, &path[..=head.len() + slash]);
+            let folder = &path[..=head.len() + slash];
+            at += self.run(at..entries.len(), |path| path.starts_with(folder));
             Some(Child::Folder(&rest[..slash], here))
         })
     }
 
     fn is_below(&self, entry: &gix_index::Entry, head: &[u8]) -> bool {
         entry.path(&self.state).starts_with(head)
-    }
-
-    /// The first position behind `at` whose path does not begin with `head`, as those before it do.
-    /// Most directories are small: the search goes on in growing steps.
-    fn past(&self, at: usize, head: &[u8]) -> usize {
-        let entries = self.state.entries();
-        let (mut last, mut step) = (at, 1);
-        while let Some(entry) = entries.get(last + step)
-            && self.is_below(entry, head)
-        {
-            last += step;
-            step *= 2;
-        }
-        let end = entries.len().min(last + step);
-        last + 1 + entries[last + 1..end].partition_point(|entry| self.is_below(entry, head))
     }
 
     /// The entries below a directory, at any depth.
@@ -227,8 +224,24 @@ impl Index {
     }
 
     /// The trees this index would commit, as far as git has written them down.
-    pub(super) fn trees(&self) -> Option<&gix_index::extension::Tree> {
+    pub(super) fn trees(&self) -> Option<&Cached> {
         self.state.tree()
+    }
+
+    /// Where the entries below a directory are, with the trees they make, if those are known to be
+    /// the tree `id`.
+    pub(super) fn holding(&self, directory: &BStr, id: &[u8]) -> Option<(&Cached, Range<usize>)> {
+        let mut names = directory.split(|&byte| byte == b'/');
+        let cached = names.try_fold(self.trees()?, child)?;
+        if valid(cached)? != id {
+            return None;
+        }
+        let head = join(directory, b"");
+        let entries = self.state.entries();
+        let from = entries.partition_point(|entry| entry.path(&self.state) < head.as_bstr());
+        let count = self.run(from..entries.len(), |path| path.starts_with(&head));
+        let folded = entries.get(from)?.mode == Mode::DIR && count == 1;
+        (!folded).then_some((cached, from..from + count))
     }
 }
 
@@ -313,6 +326,19 @@ impl IndexEntry<'_> {
     pub fn is_intent_to_add(&self) -> bool {
         self.entry.flags.contains(Flags::INTENT_TO_ADD)
     }
+}
+
+/// What git has written down of a tree in another.
+pub(super) fn child<'c>(cached: &'c Cached, name: &[u8]) -> Option<&'c Cached> {
+    let children = &cached.children;
+    let found = children.binary_search_by(|child| child.name.as_slice().cmp(name));
+    found.ok().map(|at| &children[at])
+}
+
+/// The id that git has written down of a tree, unless entries below have changed since.
+pub(super) fn valid(cached: &Cached) -> Option<&[u8]> {
+    cached.num_entries?;
+    Some(cached.id.as_bytes())
 }
 
 fn time(time: gix_index::entry::stat::Time) -> Time {

@@ -9,18 +9,18 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_index::extension::Tree as Cached;
 
 use super::changes::{Change, ChangeKind, is_python};
-use super::index::{Index, IndexEntry, safe};
+use super::index::{Index, IndexEntry, child, safe, valid};
 use super::trees::{Item, Tree, Trees, ensure_depth, items, within};
 
 /// The index against a tree.
-pub(super) struct Staging<'r> {
+pub(super) struct Staging<'s, 'r> {
     /// The repository's trees.
-    pub trees: &'r Trees<'r>,
+    pub trees: &'s Trees<'r>,
     /// Its index.
-    pub index: &'r Index,
+    pub index: &'s Index,
 }
 
-impl Staging<'_> {
+impl Staging<'_, '_> {
     /// Compares the entries at `range`, which are all those below `path`, with a tree. `cached` is
     /// what git has written down of the tree these entries make: where that is the same tree,
     /// nothing below is looked at.
@@ -36,7 +36,7 @@ impl Staging<'_> {
         changes: &mut Vec<Change>,
     ) -> Result<()> {
         ensure_depth(path)?;
-        if let (Some(tree), Some(id)) = (tree, valid(cached))
+        if let (Some(tree), Some(id)) = (tree, cached.and_then(valid))
             && tree.id() == id
         {
             return Ok(());
@@ -87,11 +87,7 @@ impl Staging<'_> {
                 continue;
             }
             if folder {
-                let cached = cached.and_then(|cached| {
-                    let children = &cached.children;
-                    let found = children.binary_search_by(|child| child.name.as_slice().cmp(name));
-                    found.ok().map(|at| &children[at])
-                });
+                let cached = cached.and_then(|cached| child(cached, name));
                 within(path, name, |path| {
                     self.folder(path, item, cached, group, changes)
                 })?;
@@ -111,7 +107,7 @@ impl Staging<'_> {
         changes: &mut Vec<Change>,
     ) -> Result<()> {
         let item = item.filter(|item| item.is_tree());
-        if let (Some(item), Some(id)) = (item, valid(cached))
+        if let (Some(item), Some(id)) = (item, cached.and_then(valid))
             && item.id() == id
         {
             return Ok(());
@@ -156,13 +152,6 @@ impl Staging<'_> {
 
 fn rest(path: &BStr, skip: usize) -> &[u8] {
     &path[skip.min(path.len())..]
-}
-
-/// The id that git has written down of a tree, unless entries below have changed since.
-fn valid(cached: Option<&Cached>) -> Option<&[u8]> {
-    let cached = cached?;
-    cached.num_entries?;
-    Some(cached.id.as_bytes())
 }
 
 /// What happened to a file, given what the tree has and what the index has.

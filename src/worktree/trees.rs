@@ -1,7 +1,9 @@
 //! Tree objects: reading them through libgit2, comparing two of them.
 #![forbid(unsafe_code)]
 
+use std::cell::OnceCell;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use bstr::{BStr, BString, ByteSlice};
@@ -10,14 +12,18 @@ use gix_object::TreeRefIter;
 use gix_object::tree::{EntryRef, name_order};
 
 use super::changes::{Change, ChangeKind, is_python};
+use super::index::Index;
+use super::repo::Repo;
+use super::staging::Staging;
 
 /// Deepest nesting of trees that is followed; git itself stops at 2048 (core.maxTreeDepth).
 const DEPTH: usize = 2048;
 
 /// The trees of one repository. libgit2 finds and unpacks them; they are taken apart in place.
 pub(super) struct Trees<'r> {
+    repo: &'r Repo,
     odb: Odb<'r>,
-    hash_kind: gix_hash::Kind,
+    index: OnceCell<Option<&'r Index>>,
 }
 
 /// One tree object.
@@ -105,9 +111,19 @@ impl<'r> Trees<'r> {
     ///
     /// # Errors
     /// If its objects cannot be reached.
-    pub fn of(repository: &'r Repository, hash_kind: gix_hash::Kind) -> Result<Self> {
+    pub fn of(repo: &'r Repo, repository: &'r Repository) -> Result<Self> {
         let odb = repository.odb().context("the objects cannot be reached")?;
-        Ok(Self { odb, hash_kind })
+        Ok(Self {
+            repo,
+            odb,
+            index: OnceCell::new(),
+        })
+    }
+
+    /// The index, if it can be read: whoever compares trees does without otherwise.
+    fn index(&self) -> Option<&'r Index> {
+        let read = || self.repo.index().ok().map(Arc::as_ref);
+        *self.index.get_or_init(read)
     }
 
     /// Reads the tree of a directory.
@@ -126,7 +142,7 @@ impl<'r> Trees<'r> {
         Ok(Tree {
             id,
             object,
-            hash_kind: self.hash_kind,
+            hash_kind: self.repo.hash_kind(),
         })
     }
 
@@ -174,14 +190,9 @@ impl<'r> Trees<'r> {
         b: Option<&Item<'_>>,
         changes: &mut Vec<Change>,
     ) -> Result<()> {
-        let sub = |item: Option<&Item<'_>>| {
-            item.filter(|item| item.is_tree())
-                .map(|item| self.read(item.id(), path.as_bstr()))
-                .transpose()
-        };
-        let (old, new) = (sub(a)?, sub(b)?);
+        let [old, new] = [a, b].map(|item| item.filter(|item| item.is_tree()).map(Item::id));
         if old.is_some() || new.is_some() {
-            self.diff(path, old.as_ref(), new.as_ref(), changes)?;
+            self.below(path, old, new, changes)?;
         }
         let blob = |item: Option<&Item<'_>>| item.is_some_and(Item::is_blob);
         let kind = match (blob(a), blob(b)) {
@@ -196,6 +207,29 @@ impl<'r> Trees<'r> {
             kind,
         });
         Ok(())
+    }
+
+    /// Adds the differences of Python sources between two trees, given by their ids. A new one that
+    /// the index is known to hold, as after a checkout, need not be unpacked.
+    fn below(
+        &self,
+        path: &mut BString,
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+        changes: &mut Vec<Change>,
+    ) -> Result<()> {
+        let read = |id: Option<&[u8]>, path: &BString| {
+            id.map(|id| self.read(id, path.as_bstr())).transpose()
+        };
+        let old = read(old, path)?;
+        if let (Some(id), Some(index)) = (new, self.index())
+            && let Some((cached, range)) = index.holding(path.as_bstr(), id)
+        {
+            let staging = Staging { trees: self, index };
+            return staging.against(path, old.as_ref(), Some(cached), range, changes);
+        }
+        let new = read(new, path)?;
+        self.diff(path, old.as_ref(), new.as_ref(), changes)
     }
 
     /// Adds the files below a tree that `wanted` takes by their names.

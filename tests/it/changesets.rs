@@ -98,17 +98,26 @@ fn staged_agrees(dir: &Dir, root: &Path, what: &str) -> usize {
     expected.len()
 }
 
-/// Two revisions: the same as git says, both ways round.
+/// Two revisions: the same as git says, both ways round, whether the index tells of the new one or
+/// there is none. Gives the number of differences.
 fn revisions_agree(dir: &Dir, root: &Path, old: &str, new: &str, what: &str) -> usize {
+    let index = open(root).index_path().to_path_buf();
+    let aside = index.with_extension("aside");
     let mut count = 0;
     for (old, new) in [(old, new), (new, old)] {
         let expected = oracle(dir, root, &[old, new]);
-        let found = ours(
-            open(root)
-                .changes(old, new)
-                .unwrap_or_else(|error| panic!("{what}: {error:#}")),
-        );
-        assert_eq!(shown(&found), shown(&expected), "{what}: {old}..{new}");
+        let agrees = |what: &str| {
+            let found = ours(
+                open(root)
+                    .changes(old, new)
+                    .unwrap_or_else(|error| panic!("{what}: {error:#}")),
+            );
+            assert_eq!(shown(&found), shown(&expected), "{what}: {old}..{new}");
+        };
+        agrees(what);
+        fs::rename(&index, &aside).expect("an index");
+        agrees(&format!("{what}, without an index"));
+        fs::rename(&aside, &index).expect("an index");
         count += expected.len();
     }
     count
@@ -551,14 +560,22 @@ fn with_and_without_cached_trees() {
             "x = 1\n",
         );
     }
+    dir.commit("zero");
+    for path in ["p1/s1/m21.py", "p3/s3/m3.py", "p3/s1/m33.py", "p4/x/y/m.py"] {
+        write(dir.root(), path, "x = 3\n");
+    }
     dir.commit("one");
     dir.git(&["write-tree"]);
+    let committed = |what: &str| revisions_agree(&dir, dir.root(), "HEAD^", "HEAD", what);
+    assert_eq!(committed("all trees are valid"), 8);
     write(dir.root(), "p3/s1/m13.py", "x = 2\n");
     write(dir.root(), "p3/new/m.py", "x = 2\n");
     dir.git(&["add", "-A"]);
     assert_eq!(staged_agrees(&dir, dir.root(), "some trees are valid"), 2);
+    assert_eq!(committed("some trees are valid"), 8);
     dir.git(&["write-tree"]);
     assert_eq!(staged_agrees(&dir, dir.root(), "all trees are valid"), 2);
+    assert_eq!(committed("all trees are valid, some of others"), 8);
     // Without the extension.
     let tree = dir.git(&["write-tree"]);
     let listing = git_in(&dir, dir.root(), &["ls-tree", "-r", &tree]);
@@ -568,6 +585,7 @@ fn with_and_without_cached_trees() {
         .input(listing)
         .ok();
     assert_eq!(staged_agrees(&dir, dir.root(), "no tree is known"), 2);
+    assert_eq!(committed("no tree is known"), 8);
 }
 
 /// Repositories that cannot be read give errors that name them, and nothing is thought untracked.
@@ -593,20 +611,25 @@ fn what_cannot_be_read() {
     fs::write(dir.path(".git/index"), &index).expect("an index");
     assert!(!open(&root).tracked().is_unknown());
 
-    // A tree that is missing.
+    // A tree that is missing. As the new one it is not missed: the index holds what it held.
     let (dir, root) = shaped("plain");
+    let expected = open(&root).changes("HEAD^", "HEAD").expect("a difference");
     let tree = dir.git(&["rev-parse", "HEAD:pkg"]);
     fs::remove_file(dir.path(format!(".git/objects/{}/{}", &tree[..2], &tree[2..]))).expect("it");
+    assert_eq!(
+        open(&root).changes("HEAD^", "HEAD").expect("a difference"),
+        expected
+    );
     let said = format!(
         "{:#}",
-        open(&root).changes("HEAD^", "HEAD").expect_err("no tree")
+        open(&root).changes("HEAD", "HEAD^").expect_err("no tree")
     );
     assert!(said.contains("pkg") && said.contains(&tree), "{said}");
     let (found, troubles) = suspects(
         &open(&root),
         &Event::SwitchedBranch {
-            old: "HEAD^".to_owned(),
-            new: "HEAD".to_owned(),
+            old: "HEAD".to_owned(),
+            new: "HEAD^".to_owned(),
         },
     );
     assert!(
