@@ -358,3 +358,53 @@ fn switched_off_by_the_environment() {
     silent(&command.output().expect("pycgate starts"));
     assert!(lab.python_runs("import pkg"));
 }
+
+/// What git has rewritten loses its entries, whatever they hold, wherever they lie and however many
+/// sources of a directory have changed; the others keep theirs.
+#[test]
+fn entries_of_one_changed_source_and_of_many() {
+    let lab = Lab::new();
+    lab.write(".gitignore", "__pycache__/\n*.py[co]\n");
+    let modules = ["a", "b", "c", "conf", "d", "e", "f", "g", "h"];
+    let entries = |directory: &str, module: &str| {
+        [
+            format!("{directory}/__pycache__/{module}.cpython-311.pyc"),
+            format!("{directory}/__pycache__/{module}.cpython-39.opt-1.pyc"),
+            format!("{directory}/{module}.pyc"),
+            format!("{directory}/{module}.pyo"),
+        ]
+    };
+    let cases = [
+        ("one", &["conf"][..]),
+        ("many", &["a", "b", "conf", "d", "e", "f", "h"]),
+    ];
+    for (directory, _) in cases {
+        lab.write(&format!("{directory}/conf.cgi"), "");
+        for module in modules {
+            lab.write(&format!("{directory}/{module}.py"), "V = 1\n");
+        }
+    }
+    lab.commit("one");
+    for (directory, changed) in cases {
+        for module in changed {
+            lab.write(&format!("{directory}/{module}.py"), "V = 2\n");
+        }
+    }
+    lab.commit("two");
+    for (directory, _) in cases {
+        for module in modules {
+            for entry in entries(directory, module) {
+                lab.write(&entry, "rejected by every interpreter");
+            }
+        }
+    }
+    silent(&lab.pycgate(&["hook", "post-checkout", "HEAD^", "HEAD", "1"]));
+    for (directory, changed) in cases {
+        for module in modules {
+            for entry in entries(directory, module) {
+                let kept = !changed.contains(&module);
+                assert_eq!(lab.root.join(&entry).exists(), kept, "{entry}");
+            }
+        }
+    }
+}
