@@ -14,7 +14,7 @@ pub use crate::harness::PYCGATE;
 pub use crate::harness::race::start_of_a_second;
 
 /// How often a situation is built anew when the second ended in the middle of it.
-const ATTEMPTS: usize = 12;
+const ATTEMPTS: usize = 60;
 
 /// A work tree, and what its commands get in their environment.
 pub struct Lab {
