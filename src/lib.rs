@@ -33,7 +33,7 @@
 //! - [`purge`]: the only code that removes anything
 //! - [`worktree`]: what git says: root, references, index, change sets, payload
 //! - [`bytecode`]: what interpreters do: names, headers, hashes, verdicts; no I/O
-//! - [`fsys`]: stats and directory handles of the platform
+//! - [`fsys`]: stats and directory handles of the platform, and threads to use them in
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 

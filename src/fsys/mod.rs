@@ -1,4 +1,4 @@
-//! What the operating system says of files: stats and directory handles.
+//! What the operating system says of files: stats and directory handles; threads to ask it in.
 //!
 //! [`Stat`] and [`Time`] are plain data, so that the rooms above can be pure. What needs a
 //! platform (ctime, directory handles, `openat2`) is in one file per platform.
@@ -10,7 +10,7 @@ mod threads;
 #[cfg(unix)]
 mod unix;
 
-pub use threads::{WORTH_THREADS, cores, in_threads};
+pub use threads::{Shared, WORTH_THREADS, cores, in_threads};
 #[cfg(unix)]
 pub use unix::{Dir, DirBuffer, FileType, Resolved, resolve};
 

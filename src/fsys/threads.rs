@@ -2,10 +2,33 @@
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{available_parallelism, scope};
 
 /// So many directories must wait before threads are worth their start.
 pub const WORTH_THREADS: usize = 24;
+
+/// Items that threads take one after the other.
+pub struct Shared<'i, T> {
+    items: &'i [T],
+    next: AtomicUsize,
+}
+
+impl<'i, T> Shared<'i, T> {
+    /// All of them are waiting.
+    pub fn new(items: &'i [T]) -> Self {
+        Self {
+            items,
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    /// The next item with its position, if one is left.
+    pub fn next(&self) -> Option<(usize, &'i T)> {
+        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        Some((at, self.items.get(at)?))
+    }
+}
 
 /// How many threads can run at once; asked once, as that takes a dozen system calls.
 pub fn cores() -> usize {

@@ -7,13 +7,12 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bstr::{BStr, ByteSlice};
 
 use crate::bytecode::{parse_beside, parse_in_pycache};
 use crate::fsys::relative::split;
-use crate::fsys::{Dir, DirBuffer, FileType, in_threads};
+use crate::fsys::{Dir, DirBuffer, FileType, Shared, in_threads};
 
 /// Name of the directory of entries (PEP 3147).
 const CACHE: &[u8] = b"__pycache__";
@@ -51,19 +50,16 @@ pub fn entries(targets: &[Target<'_>]) -> Vec<Result<(), String>> {
             directories.map(move |targets| (root.as_ref(), targets))
         })
         .collect();
-    let next = AtomicUsize::new(0);
+    let waiting = Shared::new(&directories);
     let parts = in_threads(
         directories.len(),
         || (),
         || {
             let mut outcomes = Vec::new();
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(&(root, targets)) = directories.get(at) else {
-                    return outcomes;
-                };
+            while let Some((at, &(root, targets))) = waiting.next() {
                 outcomes.push((at, in_directory(root, targets)));
             }
+            outcomes
         },
     );
     let mut outcomes: Vec<_> = parts.into_iter().flatten().collect();
@@ -84,17 +80,20 @@ fn in_directory(root: Result<&Dir, &io::Error>, targets: &[Target<'_>]) -> Vec<R
     } else {
         targets[0].directory
     };
-    let opened = root.map(|root| {
-        let above = root.open_below(above)?;
-        let cache = is_cache.then(|| above.open_child(name)).transpose()?;
-        io::Result::Ok((above, cache))
-    });
-    let (above, cache) = match &opened {
-        Ok(Ok(opened)) => opened,
-        Ok(Err(error)) => return targets.iter().map(|_| failure(error)).collect(),
-        Err(error) => return targets.iter().map(|_| failure(error)).collect(),
+    let out_of_reach = |error: &io::Error| targets.iter().map(|_| failure(error)).collect();
+    let root = match root {
+        Ok(root) => root,
+        Err(error) => return out_of_reach(error),
     };
-    let directory = cache.as_ref().unwrap_or(above);
+    let opened = root.open_below(above).and_then(|above| {
+        let cache = is_cache.then(|| above.open_child(name)).transpose()?;
+        Ok((above, cache))
+    });
+    let (above, cache) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return out_of_reach(&error),
+    };
+    let directory = cache.as_ref().unwrap_or(&above);
     let outcomes: Vec<_> = targets
         .iter()
         .map(|target| remove(directory, target))

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use bstr::{BStr, BString, ByteSlice};
@@ -16,7 +15,7 @@ use super::realm::Owner;
 use super::{Options, Rules, Scan, Tree, TreeKind};
 use crate::bytecode::{Listing, State};
 use crate::fsys::relative::{join, split};
-use crate::fsys::{Dir, DirBuffer};
+use crate::fsys::{Dir, DirBuffer, Shared};
 use crate::worktree::payload::Payload;
 
 /// A source whose entries are wanted.
@@ -86,14 +85,14 @@ pub fn sources(options: &Options<'_>, wanted: &[Wanted]) -> Result<Scan> {
             .iter()
             .filter(|job| job.sources.values().any(|source| source.gone));
         ghosts.extend(gone.flat_map(|job| above(job.path)));
-        let (rules, next) = (options.rules(), AtomicUsize::new(0));
+        let (rules, waiting) = (options.rules(), Shared::new(&jobs));
         found.merge(Found::in_threads(
             jobs.len(),
             || (),
             || {
                 let mut found = Found::default();
                 let mut buffer = DirBuffer::default();
-                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some((_, job)) = waiting.next() {
                     in_work_tree(rules, &root, job, &mut buffer, &mut found);
                 }
                 found

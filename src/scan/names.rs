@@ -81,6 +81,7 @@ impl Names {
     /// Those of a few names that are there: to ask for them costs less than to list a directory.
     pub fn asked(directory: &Dir, names: &BTreeSet<Vec<u8>>) -> io::Result<Self> {
         let mut there = Self::default();
+        // A set gives them sorted as they have to be here.
         for name in names {
             match directory.lstat(name) {
                 Ok(stat) => there.push(name, stat.file_type()),

@@ -176,10 +176,7 @@ impl Index {
         at: Option<usize>,
     ) -> impl Iterator<Item = Child<'_>> {
         let entries = self.state.entries();
-        let mut head: BString = directory.to_owned();
-        if !head.is_empty() {
-            head.push(b'/');
-        }
+        let head = join(directory, b"");
         let begins = |&at: &usize| {
             let before = at.checked_sub(1).and_then(|before| entries.get(before));
             entries
@@ -212,15 +209,18 @@ impl Index {
 
     /// The entries below a directory, at any depth.
     pub fn below(&self, directory: &BStr) -> impl Iterator<Item = IndexEntry<'_>> {
-        let mut head: BString = directory.to_owned();
-        head.push(b'/');
-        let entries = self.state.entries();
-        let at = entries.partition_point(|entry| entry.path(&self.state) < head.as_bstr());
-        entries[at..]
-            .iter()
+        let below = self.state.entries()[self.span(directory)].iter();
+        below
             .map(|entry| self.wrap(entry))
-            .take_while(move |entry| entry.path.starts_with(&head))
             .filter(|entry| safe(entry.path))
+    }
+
+    /// Where the entries below a directory are.
+    fn span(&self, directory: &BStr) -> Range<usize> {
+        let head = join(directory, b"");
+        let entries = self.state.entries();
+        let from = entries.partition_point(|entry| entry.path(&self.state) < head.as_bstr());
+        from..from + self.run(from..entries.len(), |path| path.starts_with(&head))
     }
 
     /// The trees this index would commit, as far as git has written them down.
@@ -236,12 +236,13 @@ impl Index {
         if valid(cached)? != id {
             return None;
         }
-        let head = join(directory, b"");
-        let entries = self.state.entries();
-        let from = entries.partition_point(|entry| entry.path(&self.state) < head.as_bstr());
-        let count = self.run(from..entries.len(), |path| path.starts_with(&head));
-        let folded = entries.get(from)?.mode == Mode::DIR && count == 1;
-        (!folded).then_some((cached, from..from + count))
+        let span = self.span(directory);
+        let folded = span.len() == 1 && self.at(span.start).is_folded_directory();
+        // Where another program wrote down a count that is not so, the id need not be so either.
+        let counted = cached
+            .num_entries
+            .is_some_and(|count| count as usize == span.len());
+        (counted && !folded).then_some((cached, span))
     }
 }
 

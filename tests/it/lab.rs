@@ -11,10 +11,8 @@ use std::time::UNIX_EPOCH;
 use crate::harness::{Dir, interpreter};
 
 pub use crate::harness::PYCGATE;
+use crate::harness::race::ATTEMPTS;
 pub use crate::harness::race::start_of_a_second;
-
-/// How often a situation is built anew when the second ended in the middle of it.
-const ATTEMPTS: usize = 60;
 
 /// A work tree, and what its commands get in their environment.
 pub struct Lab {

@@ -109,6 +109,7 @@ fn beside_the_work_tree_only_when_asked() {
     gate(&dir, &[]);
     assert_eq!(value(&dir, python, &library, "helper"), "old");
     gate(&dir, &["--also", library.to_str().expect("UTF-8")]);
+    assert!(!library.join("__pycache__").exists(), "it is left empty");
     assert_eq!(value(&dir, python, &library, "helper"), "new");
 }
 

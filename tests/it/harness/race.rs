@@ -14,7 +14,7 @@ use super::command::clean;
 use super::interpreter;
 
 /// How often a situation is tried anew when the second ended in the middle of it.
-const ATTEMPTS: usize = 60;
+pub const ATTEMPTS: usize = 60;
 
 /// Returns just after a second of the clock has begun, so that nearly all of it is left.
 pub fn start_of_a_second() {
