@@ -19,7 +19,6 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
 use pycgate::cli;
-use pycgate::cmd::Run as _;
 
 /// How often a situation is tried anew when the second ended in the middle of it.
 const ATTEMPTS: usize = 20;

@@ -151,7 +151,7 @@ impl Config {
                 .position(|line| line.contains(glob.as_str()))
                 .unwrap_or(0)
                 + 1;
-            crate::scan::Exclude::new(&[glob])
+            crate::exclude::Exclude::new(&[glob])
                 .with_context(|| format!("{}:{line}: `exclude`", path.display()))?;
         }
         Ok(config)

@@ -25,14 +25,16 @@
 //!
 //! The rooms, each with one concern; a room uses only the rooms below it:
 //!
+//! - [`cli`], [`options`], [`config`], [`exclude`]: what the user says
 //! - [`cmd`]: one file a command: ask, judge, act, report
-//! - [`hooks`]: git's hook files: where they are, putting ours in and taking them out
 //! - [`report`]: text, JSON, timeline, progress
-//! - [`prove`]: asks interpreters whether an entry holds what its source compiles to
-//! - [`scan`]: walks the work tree and the prefix trees, pairs sources with entries, has them judged
+//! - [`hooks`]: git's events, what each changes, and the hook files
+//! - [`python`]: interpreters: asked whether an entry holds what its source compiles to
 //! - [`purge`]: the only code that removes anything
-//! - [`worktree`]: what git says: root, references, index, change sets, payload
-//! - [`bytecode`]: what interpreters do: names, headers, hashes, verdicts; no I/O
+//! - [`scan`]: walks the work tree and the prefix trees, pairs sources with entries, has them judged
+//! - [`payload`]: the sources that differ from the base
+//! - [`git`]: what git says: root, references, index, differences, what is tracked
+//! - [`bytecode`]: what interpreters do: names, headers, hashes, states; no I/O
 //! - [`fsys`]: stats and directory handles of the platform, and threads to use them in
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -41,10 +43,13 @@ pub mod bytecode;
 pub mod cli;
 pub mod cmd;
 pub mod config;
+pub mod exclude;
 pub mod fsys;
+pub mod git;
 pub mod hooks;
-pub mod prove;
+pub mod options;
+pub mod payload;
 pub mod purge;
+pub mod python;
 pub mod report;
 pub mod scan;
-pub mod worktree;

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
-use pycgate::cli::{Cli, Command, Global};
-use pycgate::cmd::Run;
+use pycgate::cli::{Cli, Command};
+use pycgate::options::Global;
 use pycgate::report::style::message;
 
 fn main() -> ExitCode {
@@ -14,27 +14,35 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage_error(&error),
     };
-    let (command, status_of_errors): (&dyn Run, u8) = match &cli.command {
-        Command::Gate(gate) => (gate, 125),
-        Command::Check(check) => (check, 2),
-        Command::Purge(purge) => (purge, 2),
-        Command::Explain(explain) => (explain, 2),
-        Command::Hook(hook) => (hook, 0),
-        Command::Install(install) => (install, 2),
-        Command::Uninstall(uninstall) => (uninstall, 2),
-        Command::Doctor(doctor) => (doctor, 2),
-        Command::Completions(completions) => (completions, 2),
-        Command::Man(man) => (man, 2),
-    };
-    match enter(&cli.global).and_then(|()| command.run(&cli.global)) {
+    let (command, global) = (&cli.command, &cli.global);
+    match enter(global).and_then(|()| run(command, global)) {
         Ok(status) => status,
-        Err(_) if matches!(&cli.command, Command::Hook(hook) if !hook.tells(&cli.global)) => {
+        Err(_) if matches!(command, Command::Hook(hook) if !hook.tells(global)) => {
             ExitCode::SUCCESS
         }
         Err(error) => {
             message(&format!("pycgate: error: {error:#}"));
-            ExitCode::from(status_of_errors)
+            ExitCode::from(match command {
+                Command::Gate(_) => 125,
+                Command::Hook(_) => 0,
+                _ => 2,
+            })
         }
+    }
+}
+
+fn run(command: &Command, global: &Global) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Gate(gate) => gate.run(global),
+        Command::Check(check) => check.run(global),
+        Command::Purge(purge) => purge.run(global),
+        Command::Explain(explain) => explain.run(global),
+        Command::Hook(hook) => hook.run(global),
+        Command::Install(install) => install.run(global),
+        Command::Uninstall(uninstall) => uninstall.run(global),
+        Command::Doctor(doctor) => doctor.run(global),
+        Command::Completions(completions) => completions.run(Cli::command()),
+        Command::Man(man) => man.run(Cli::command()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pycgate::config::Config;
-use pycgate::scan::Exclude;
+use pycgate::exclude::Exclude;
 
 fuzz_target!(|text: &str| {
     for name in ["pycgate.toml", "pyproject.toml"] {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pycgate::worktree::{is_python, parse_name_status, safe};
+use pycgate::git::{is_python, parse_name_status, safe};
 
 fuzz_target!(|answer: &[u8]| {
     if let Ok(changes) = parse_name_status(answer) {

@@ -8,19 +8,19 @@ use serde::Serialize;
 mod dialect;
 mod hash;
 mod header;
+mod judge;
 mod name;
 mod reason;
-mod verdict;
 
 pub use dialect::{Dialect, Layout, Loader, Sip};
 pub use hash::source_hash;
 pub use header::{Header, Mismatch, Validation, float_seconds};
-pub use name::{EntryName, Kind, Listing, parse_beside, parse_in_pycache};
-pub use reason::{Reason, Span};
-pub use verdict::{
+pub use judge::{
     EntryFacts, Evidence, SourceFacts, Timeline, Verdict, judge, outdates_until, settled_by_times,
     timeline,
 };
+pub use name::{EntryName, Kind, Listing, parse_beside, parse_in_pycache};
+pub use reason::{Reason, Span};
 
 /// The state of a cache entry. Ordered: where an entry has several sources the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::cli::{Format, Global};
-use crate::cmd::Run;
 use crate::cmd::session::Session;
+use crate::options::{Format, Global};
 use crate::report::json::Report;
 use crate::report::progress::Progress;
 use crate::report::style::{Terminal, message, output};
@@ -32,8 +31,12 @@ pub struct Check {
     pub paths: Vec<PathBuf>,
 }
 
-impl Run for Check {
-    fn run(&self, global: &Global) -> Result<ExitCode> {
+impl Check {
+    /// Reports what can lie.
+    ///
+    /// # Errors
+    /// If the repository or configuration cannot be read.
+    pub fn run(&self, global: &Global) -> Result<ExitCode> {
         let session = Session::open(global, &[])?;
         let terminal = Terminal::stdout(global.color);
         let mut scan = {
@@ -55,7 +58,7 @@ impl Run for Check {
             scan
         };
         if self.prove {
-            super::prove::acquit(&session, &mut scan, &self.python)?;
+            crate::cmd::prove::acquit(&session, &mut scan, &self.python)?;
         }
         for trouble in &scan.troubles {
             message(&format!("pycgate: {trouble}"));

@@ -3,10 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, ValueEnum};
 
-use crate::cli::{Cli, Global};
-use crate::cmd::Run;
 use crate::report::style::output;
 
 /// Arguments of `completions`.
@@ -34,10 +32,13 @@ pub enum Shell {
     Nushell,
 }
 
-impl Run for Completions {
-    fn run(&self, _global: &Global) -> Result<ExitCode> {
+impl Completions {
+    /// Prints the completions of `program`.
+    ///
+    /// # Errors
+    /// If stdout cannot be written.
+    pub fn run(&self, mut program: clap::Command) -> Result<ExitCode> {
         use clap_complete::{Shell as Known, generate};
-        let mut cli = Cli::command();
         let mut text = Vec::new();
         let known = match self.shell {
             Shell::Bash => Some(Known::Bash),
@@ -48,10 +49,10 @@ impl Run for Completions {
             Shell::Nushell => None,
         };
         match known {
-            Some(shell) => generate(shell, &mut cli, "pycgate", &mut text),
+            Some(shell) => generate(shell, &mut program, "pycgate", &mut text),
             None => generate(
                 clap_complete_nushell::Nushell,
-                &mut cli,
+                &mut program,
                 "pycgate",
                 &mut text,
             ),

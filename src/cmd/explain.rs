@@ -10,11 +10,10 @@ use clap::Args;
 use crate::bytecode::{
     Dialect, EntryFacts, SourceFacts, Verdict, parse_beside, parse_in_pycache, timeline,
 };
-use crate::cli::{Format, Global};
-use crate::cmd::Run;
 use crate::cmd::session::Session;
 use crate::fsys::relative::split;
 use crate::fsys::{Dir, Stat, resolve};
+use crate::options::{Format, Global};
 use crate::report::json::Report;
 use crate::report::path_of;
 use crate::report::style::{Terminal, output, printable};
@@ -29,8 +28,12 @@ pub struct Explain {
     pub path: PathBuf,
 }
 
-impl Run for Explain {
-    fn run(&self, global: &Global) -> Result<ExitCode> {
+impl Explain {
+    /// Shows the entries of one source.
+    ///
+    /// # Errors
+    /// If there is no such file, or the repository or configuration cannot be read.
+    pub fn run(&self, global: &Global) -> Result<ExitCode> {
         let session = Session::open(global, &[])?;
         let (source, entry) = self.meant(&session)?;
         let wanted = Wanted {

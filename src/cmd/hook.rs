@@ -7,14 +7,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 
-use crate::cli::Global;
-use crate::cmd::Run;
 use crate::cmd::session::Session;
+use crate::hooks::call::Call;
+use crate::hooks::suspects::{Suspect, suspects};
+use crate::options::Global;
+use crate::purge;
 use crate::report::style::message;
 use crate::scan::{self, Action, Wanted};
-use crate::worktree::event::{self, Suspect};
-
-mod call;
 
 /// Arguments of `hook`.
 #[derive(Args, Debug)]
@@ -24,10 +23,13 @@ pub struct Hook {
     pub event: Vec<OsString>,
 }
 
-impl Run for Hook {
+impl Hook {
     /// Never fails: whatever goes wrong is one line with `-v` or `PYCGATE_TRACE=1`, and silence
     /// without.
-    fn run(&self, global: &Global) -> Result<ExitCode> {
+    ///
+    /// # Errors
+    /// None.
+    pub fn run(&self, global: &Global) -> Result<ExitCode> {
         if is_on("PYCGATE_SKIP") {
             return Ok(ExitCode::SUCCESS);
         }
@@ -69,18 +71,18 @@ impl Hook {
             .filter(|word| *word != "-v" && *word != "--verbose")
             .cloned()
             .collect();
-        let event = call::Call {
+        let event = Call {
             words: &words,
             root: repo.root(),
             variable: &|name| std::env::var_os(name),
             stdin: &read_stdin,
         }
         .event()?;
-        let (suspects, mut troubles) = event::suspects(repo, &event);
+        let (suspects, mut troubles) = suspects(repo, &event);
         let wanted: Vec<Wanted> = suspects.into_iter().map(wanted).collect();
         let options = session.options(global, None);
         let mut scan = scan::sources(&options, &wanted)?;
-        scan.purge(false);
+        purge::due(&mut scan, false);
         if tells {
             troubles.extend(scan.troubles.iter().map(|trouble| anyhow!("{trouble}")));
             troubles.extend(scan.entries.iter().filter_map(|entry| match &entry.action {

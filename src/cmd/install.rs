@@ -8,12 +8,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use crate::cli::Global;
-use crate::cmd::Run;
-use crate::hooks::manager::Manager;
-use crate::hooks::plan::{self, Action, Item};
-use crate::hooks::site::{Chosen, Site};
-use crate::hooks::{HookEvent, apply, configured, git};
+use crate::hooks::HookEvent;
+use crate::hooks::files::manager::Manager;
+use crate::hooks::files::plan::{self, Action, Item};
+use crate::hooks::files::site::{Chosen, Site};
+use crate::hooks::files::{apply, configured};
+use crate::hooks::git;
+use crate::options::Global;
 use crate::report::style::message;
 
 /// Arguments of `install`.
@@ -49,8 +50,12 @@ pub struct Install {
 
 const FLAG: &str = "/dev/null/git-config";
 
-impl Run for Install {
-    fn run(&self, global: &Global) -> Result<ExitCode> {
+impl Install {
+    /// Puts the hooks in.
+    ///
+    /// # Errors
+    /// If a hook or the configuration of git cannot be read or written.
+    pub fn run(&self, global: &Global) -> Result<ExitCode> {
         let sites = sites(self.recurse_submodules)?;
         let events = if self.events.is_empty() {
             HookEvent::ALL.to_vec()

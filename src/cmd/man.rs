@@ -3,10 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use clap::{Args, CommandFactory};
+use clap::Args;
 
-use crate::cli::{Cli, Global};
-use crate::cmd::Run;
 use crate::config::did_you_mean;
 use crate::report::style::output;
 
@@ -18,16 +16,22 @@ pub struct Man {
     pub command: Option<String>,
 }
 
-impl Run for Man {
-    fn run(&self, _global: &Global) -> Result<ExitCode> {
-        let mut cli = Cli::command();
-        cli.build();
+impl Man {
+    /// Prints the page of `program` or of one of its commands.
+    ///
+    /// # Errors
+    /// If there is no such command, or stdout cannot be written.
+    pub fn run(&self, mut program: clap::Command) -> Result<ExitCode> {
+        program.build();
         let page = match &self.command {
-            None => cli,
+            None => program,
             Some(name) => {
-                let names: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+                let names: Vec<&str> = program
+                    .get_subcommands()
+                    .map(clap::Command::get_name)
+                    .collect();
                 let hint = did_you_mean(name, &names);
-                let command = cli
+                let command = program
                     .find_subcommand(name)
                     .ok_or_else(|| anyhow!("there is no command `{name}`{hint}"))?;
                 // In a page of its own a command is called by both words.

@@ -7,7 +7,7 @@ use bstr::ByteSlice;
 
 use crate::bytecode::{Kind, Reason, State};
 use crate::cmd::session::Session;
-use crate::prove::{Answer, Question, prove};
+use crate::python::prove::{Answer, Question, prove};
 use crate::scan::{self, Entry, Scan};
 
 /// Asks the interpreters about every racy entry of a scan: acquitted ones become settled, others

@@ -9,9 +9,9 @@ use bstr::{BString, ByteSlice};
 use clap::Args;
 
 use crate::bytecode::State;
-use crate::cli::{Format, Global};
-use crate::cmd::Run;
 use crate::cmd::session::Session;
+use crate::options::{Format, Global};
+use crate::purge;
 use crate::report::json::Report;
 use crate::report::path_of;
 use crate::report::style::{Terminal, message, output, printable};
@@ -35,8 +35,12 @@ pub struct Purge {
     pub paths: Vec<PathBuf>,
 }
 
-impl Run for Purge {
-    fn run(&self, global: &Global) -> Result<ExitCode> {
+impl Purge {
+    /// Purges the entries of the sources that are named.
+    ///
+    /// # Errors
+    /// If a path lies outside the work tree, or the repository or configuration cannot be read.
+    pub fn run(&self, global: &Global) -> Result<ExitCode> {
         let session = Session::open(global, &[])?;
         let mut paths = self.paths.clone();
         if let Some(file) = &self.pathspec_from_file {
@@ -54,7 +58,7 @@ impl Run for Purge {
         }
         let options = session.options(global, None);
         let mut scan = scan::sources(&options, &files)?;
-        scan.purge(self.dry_run);
+        purge::due(&mut scan, self.dry_run);
         if !directories.is_empty() {
             let mut below = scan::whole(&scan::Options {
                 keep_all: true,
@@ -65,7 +69,7 @@ impl Run for Purge {
                 entry.due =
                     entry.untouchable.is_none() && entry.state != State::Orphan || entry.due;
             }
-            below.purge(self.dry_run);
+            purge::due(&mut below, self.dry_run);
             scan.join(below);
         }
         self.tell(global, &scan)

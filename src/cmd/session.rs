@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use bstr::BString;
 
-use crate::cli::Global;
 use crate::config::{Config, Numba};
+use crate::exclude::Exclude;
+use crate::git::Repo;
+use crate::options::Global;
+use crate::payload::Base;
 use crate::report::style::message;
-use crate::scan::{Exclude, Options};
-use crate::worktree::Repo;
-use crate::worktree::payload::Base;
+use crate::scan::Options;
 
 /// The work tree, its configuration and what the command line adds.
 pub struct Session {

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use crate::cli::Global;
-use crate::cmd::Run;
 use crate::cmd::install::{line, not_to_be_written, sites};
-use crate::hooks::{HookEvent, apply, configured, plan};
+use crate::hooks::HookEvent;
+use crate::hooks::files::{apply, configured, plan};
+use crate::options::Global;
 use crate::report::style::message;
 
 /// Arguments of `uninstall`.
@@ -26,8 +26,12 @@ pub struct Uninstall {
     pub dry_run: bool,
 }
 
-impl Run for Uninstall {
-    fn run(&self, global: &Global) -> Result<ExitCode> {
+impl Uninstall {
+    /// Takes the hooks out.
+    ///
+    /// # Errors
+    /// If a hook or the configuration of git cannot be read or written.
+    pub fn run(&self, global: &Global) -> Result<ExitCode> {
         let sites = sites(self.recurse_submodules)?;
         let mut text = String::new();
         let mut steps = Vec::new();

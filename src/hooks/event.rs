@@ -1,5 +1,6 @@
 //! The events that git fires hooks for and that pycgate answers, and the shim of each.
 
+use bstr::BString;
 use clap::ValueEnum;
 
 /// An event of git that pycgate has a hook for; the name on the command line is git's own.
@@ -73,6 +74,46 @@ impl HookEvent {
     pub fn is_framework_stage(self) -> bool {
         !matches!(self, Self::PostApplypatch | Self::PostIndexChange)
     }
+}
+
+/// A git event, with what git passes to its hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// `pre-commit` and `pre-merge-commit`, with the file names a framework passes.
+    PreCommit {
+        /// Names relative to the root.
+        given: Vec<BString>,
+    },
+    /// `post-index-change`, with either argument.
+    PostIndexChange,
+    /// `post-checkout OLD NEW 1`.
+    SwitchedBranch {
+        /// HEAD before.
+        old: String,
+        /// HEAD after.
+        new: String,
+    },
+    /// `post-checkout OLD NEW 0`.
+    CheckedOutFiles,
+    /// `post-merge`.
+    PostMerge,
+    /// `post-commit`.
+    PostCommit,
+    /// `post-rewrite amend`, with the pairs of its standard input.
+    Amended {
+        /// OLD and NEW of each commit.
+        pairs: Vec<(String, String)>,
+    },
+    /// `post-rewrite rebase` and `post-applypatch`.
+    Rebased {
+        /// OLD and NEW of each commit.
+        pairs: Vec<(String, String)>,
+    },
+    /// pre-commit or post-commit under a framework that does not say which.
+    FrameworkCommit {
+        /// Names relative to the root.
+        given: Vec<BString>,
+    },
 }
 
 #[cfg(test)]

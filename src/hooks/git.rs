@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::worktree::LOCAL_VARIABLES;
+use crate::git::LOCAL_VARIABLES;
 
 /// The `git` command in one directory.
 #[derive(Clone, Debug)]

@@ -1,19 +1,10 @@
-//! Git's hooks: where a repository keeps them, what is there, putting pycgate's in and taking
-//! them out.
-//!
-//! Everything is planned before anything is written, and what was written is taken back when a
-//! later step fails: either all events are installed or nothing has changed. Git itself is asked
-//! (`git rev-parse`, `git config`), because only the git that will run the hooks knows where it
-//! looks for them.
+//! Git's events: what each means, and the files that have git tell of them.
 #![forbid(unsafe_code)]
 
-pub mod apply;
-pub mod configured;
+pub mod call;
 pub mod event;
+pub mod files;
 pub mod git;
-pub mod manager;
-pub mod plan;
-pub mod script;
-pub mod site;
+pub mod suspects;
 
-pub use event::HookEvent;
+pub use event::{Event, HookEvent};

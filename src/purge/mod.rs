@@ -1,176 +1,131 @@
-//! The only code that removes anything: entries and ghosts.
-//!
-//! Every removal is relative to an open directory that was reached without following a symlink, of
-//! a name that parses as a cache entry, of a file that is no directory, and of what git does not
-//! track. Directories are removed by rmdir alone, and only ghosts.
+//! The only code that removes anything: the due entries of a scan and its ghosts, companions first.
 #![forbid(unsafe_code)]
 
-use std::io;
-use std::path::Path;
+mod removal;
 
-use bstr::{BStr, ByteSlice};
+use std::collections::BTreeSet;
 
-use crate::bytecode::{parse_beside, parse_in_pycache};
-use crate::fsys::relative::split;
-use crate::fsys::{Dir, DirBuffer, FileType, Shared, in_threads};
+use bstr::{BString, ByteSlice};
 
-/// Name of the directory of entries (PEP 3147).
-const CACHE: &[u8] = b"__pycache__";
+use self::removal::Target;
+use crate::bytecode::Kind;
+use crate::fsys::relative::{is_below, join};
+use crate::fsys::{Dir, DirBuffer, FileType};
+use crate::scan::{Action, Scan, TreeKind};
 
-/// An entry to remove.
-#[derive(Clone, Copy, Debug)]
-pub struct Target<'t> {
-    /// Root of the tree it lies in, absolute.
-    pub root: &'t Path,
-    /// Whether that tree is a bytecode prefix, where every directory holds entries.
-    pub prefix: bool,
-    /// Its directory below the root.
-    pub directory: &'t BStr,
-    /// Its name.
-    pub name: &'t BStr,
-}
-
-/// Removes entries, and tells for each in the order given whether it is gone or why it is not. One
-/// that has vanished meanwhile is gone: another process was faster.
+/// Purges the due entries and removes the ghosts; a dry run only says what would be. Sets each
+/// entry's action, the counts, and the list of ghosts: those removed, or that would be.
 ///
-/// A `__pycache__` that holds nothing any more goes as well. Left behind, it would keep git from
-/// removing the directory of a package that it deletes later, and Python from noticing that it is
-/// gone.
-///
-/// Killed half-way it leaves whole files only, since each removal is one system call.
-pub fn entries(targets: &[Target<'_>]) -> Vec<Result<(), String>> {
-    let of_roots = targets.chunk_by(|one, other| one.root == other.root);
-    let roots: Vec<_> = of_roots
-        .map(|targets| (Dir::open(targets[0].root), targets))
+/// Machine code built from an entry goes before the entry itself, and where it cannot go the entry
+/// stays: without it nothing would tell any more that the machine code may be of other content.
+pub fn due(scan: &mut Scan, dry_run: bool) {
+    let mut order: Vec<usize> = (0..scan.entries.len())
+        .filter(|&at| scan.entries[at].due)
         .collect();
-    let directories: Vec<_> = roots
-        .iter()
-        .flat_map(|(root, targets)| {
-            let directories = targets.chunk_by(|one, other| one.directory == other.directory);
-            directories.map(move |targets| (root.as_ref(), targets))
+    order.sort_by_key(|&at| {
+        let entry = &scan.entries[at];
+        (entry.tree, entry.split().0.to_owned())
+    });
+    let mut touched: BTreeSet<BString> = BTreeSet::new();
+    if dry_run {
+        for &at in &order {
+            touched.insert(scan.entries[at].split().0.to_owned());
+            scan.entries[at].action = Action::WouldPurge;
+        }
+    } else {
+        let (companions, entries): (Vec<usize>, Vec<usize>) = order
+            .into_iter()
+            .partition(|&at| scan.entries[at].kind == Kind::Companion);
+        remove(scan, &companions, &mut touched);
+        let left: BTreeSet<BString> = companions
+            .iter()
+            .map(|&at| &scan.entries[at])
+            .filter(|companion| matches!(companion.action, Action::Failed(_)))
+            .filter_map(|companion| companion.source.clone())
+            .collect();
+        let (held, free): (Vec<usize>, Vec<usize>) = entries.into_iter().partition(|&at| {
+            let source = scan.entries[at].source.as_ref();
+            source.is_some_and(|source| left.contains(source))
+        });
+        remove(scan, &free, &mut touched);
+        for at in held {
+            scan.counts.failed += 1;
+            scan.entries[at].action = Action::Failed(
+                "kept for as long as the machine code built from it cannot be removed".into(),
+            );
+        }
+    }
+    let ghosts = std::mem::take(&mut scan.ghosts);
+    scan.ghosts = ghosts
+        .into_iter()
+        .filter(|ghost| touched.iter().any(|directory| is_below(directory, ghost)))
+        .filter(|ghost| {
+            if dry_run {
+                would_be_empty(scan, ghost)
+            } else {
+                removal::ghost(&scan.trees[0].root, ghost.as_ref())
+            }
         })
         .collect();
-    let waiting = Shared::new(&directories);
-    let parts = in_threads(
-        directories.len(),
-        || (),
-        || {
-            let mut outcomes = Vec::new();
-            while let Some((at, &(root, targets))) = waiting.next() {
-                outcomes.push((at, in_directory(root, targets)));
+}
+
+/// Removes entries in the order given, and notes their directories.
+fn remove(scan: &mut Scan, order: &[usize], touched: &mut BTreeSet<BString>) {
+    let targets: Vec<Target<'_>> = order.iter().map(|&at| target(scan, at)).collect();
+    for (&at, outcome) in order.iter().zip(removal::entries(&targets)) {
+        let entry = &mut scan.entries[at];
+        entry.action = match outcome {
+            Ok(()) => {
+                scan.counts.purged += 1;
+                if entry.tree == 0 {
+                    touched.insert(entry.split().0.to_owned());
+                }
+                Action::Purged
             }
-            outcomes
-        },
-    );
-    let mut outcomes: Vec<_> = parts.into_iter().flatten().collect();
-    outcomes.sort_unstable_by_key(|&(at, _)| at);
-    outcomes
-        .into_iter()
-        .flat_map(|(_, outcomes)| outcomes)
-        .collect()
+            Err(why) => {
+                scan.counts.failed += 1;
+                Action::Failed(why)
+            }
+        };
+    }
 }
 
-/// Removes entries of one directory, and the directory if it is a `__pycache__` that they leave
-/// empty.
-fn in_directory(root: Result<&Dir, &io::Error>, targets: &[Target<'_>]) -> Vec<Result<(), String>> {
-    let (parent, name) = split(targets[0].directory);
-    let is_cache = !targets[0].prefix && name == CACHE;
-    let above = if is_cache {
-        parent
-    } else {
-        targets[0].directory
-    };
-    let out_of_reach = |error: &io::Error| targets.iter().map(|_| failure(error)).collect();
-    let root = match root {
-        Ok(root) => root,
-        Err(error) => return out_of_reach(error),
-    };
-    let opened = root.open_below(above).and_then(|above| {
-        let cache = is_cache.then(|| above.open_child(name)).transpose()?;
-        Ok((above, cache))
-    });
-    let (above, cache) = match opened {
-        Ok(opened) => opened,
-        Err(error) => return out_of_reach(&error),
-    };
-    let directory = cache.as_ref().unwrap_or(&above);
-    let outcomes: Vec<_> = targets
+fn target(scan: &Scan, at: usize) -> Target<'_> {
+    let entry = &scan.entries[at];
+    let tree = &scan.trees[entry.tree];
+    let (directory, name) = entry.split();
+    Target {
+        root: &tree.root,
+        prefix: tree.kind == TreeKind::Prefix,
+        directory,
+        name,
+    }
+}
+
+/// Whether a dry run's ghost would be one: everything in it would be purged.
+fn would_be_empty(scan: &Scan, ghost: &BString) -> bool {
+    let due: BTreeSet<&BString> = scan
+        .entries
         .iter()
-        .map(|target| remove(directory, target))
+        .filter(|entry| entry.due && entry.tree == 0)
+        .map(|entry| &entry.path)
         .collect();
-    if is_cache && outcomes.iter().any(Result::is_ok) {
-        // Refused where anything is in it, which is right.
-        let _ = above.rmdir(name);
-    }
-    outcomes
-}
-
-/// Removes one entry, whatever the scan says of it, only if its name is that of an entry.
-fn remove(directory: &Dir, target: &Target<'_>) -> Result<(), String> {
-    let (path, name) = (target.directory, target.name);
-    let in_cache = target.prefix || split(path).1 == CACHE;
-    let is_entry = if in_cache {
-        parse_in_pycache(name).is_some()
-    } else {
-        parse_beside(name).is_some()
-    };
-    if !is_entry || path.split_str("/").any(|part| part == b".git") {
-        return Err("it has no name of a cache entry".into());
-    }
-    match directory.lstat(name) {
-        Ok(stat) if matches!(stat.file_type(), FileType::RegularFile | FileType::Symlink) => {}
-        Ok(_) => return Err("it is no file".into()),
-        Err(error) => return failure(&error),
-    }
-    directory.unlink(name).or_else(|error| failure(&error))
-}
-
-fn failure(error: &io::Error) -> Result<(), String> {
-    if error.kind() == io::ErrorKind::NotFound {
-        return Ok(());
-    }
-    let hint = match error
-        .raw_os_error()
-        .map(rustix::io::Errno::from_raw_os_error)
-    {
-        Some(rustix::io::Errno::ACCESS) => ": its directory cannot be written to",
-        Some(rustix::io::Errno::PERM) => {
-            ": it is immutable, or another user's in a sticky directory"
-        }
-        Some(rustix::io::Errno::ROFS) => ": the file system is mounted read-only",
-        Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
-            ": a directory became a symlink meanwhile"
-        }
-        _ => "",
-    };
-    Err(format!("{error}{hint}"))
-}
-
-/// Removes a ghost if it holds nothing but an empty `__pycache__`. A directory that is not empty
-/// stays: rmdir refuses it.
-pub fn ghost(root: &Path, ghost: &BStr) -> bool {
-    let Ok(root) = Dir::open(root) else {
-        return false;
-    };
-    let (parent, name) = split(ghost);
-    let Ok(parent) = root.open_below(parent) else {
-        return false;
-    };
-    let Ok(directory) = parent.open_child(name) else {
-        return false;
-    };
+    let mut waiting = vec![ghost.clone()];
     let mut buffer = DirBuffer::default();
-    let mut only_cache = true;
-    let listed = directory.list(&mut buffer, |name, file_type| {
-        only_cache &= name == CACHE && file_type == FileType::Directory;
-    });
-    if listed.is_err() || !only_cache {
-        return false;
+    while let Some(path) = waiting.pop() {
+        let opened = Dir::open(&scan.trees[0].root).and_then(|root| root.open_below(&path));
+        let Ok(directory) = opened else { return false };
+        let mut only_due = true;
+        let listed = directory.list(&mut buffer, |name, file_type| {
+            let below = join(path.as_bstr(), name);
+            match file_type {
+                FileType::Directory => waiting.push(below),
+                _ => only_due &= due.contains(&below),
+            }
+        });
+        if listed.is_err() || !only_due {
+            return false;
+        }
     }
-    match directory.rmdir(CACHE) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(_) => return false,
-    }
-    parent.rmdir(name).is_ok()
+    true
 }

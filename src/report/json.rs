@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::path_of;
 use crate::bytecode::State;
+use crate::payload::Payload;
 use crate::scan::{Action, Counts, Scan, Untouchable};
-use crate::worktree::payload::Payload;
 
 /// The whole report. Every key is always there; `null` or empty where it does not apply.
 #[derive(Debug, Serialize)]

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use anstyle::{AnsiColor, Style};
 
 use crate::bytecode::State;
-use crate::cli::ColorChoice;
+use crate::options::ColorChoice;
 
 /// Where to write, and whether in colour.
 #[derive(Clone, Copy, Debug)]

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
-use super::directory::{Judged, One, Place, is_companion, judge_entry};
 use super::ghosts::{Hollow, ghosts};
-use super::realm::Realms;
+use super::owner::Realms;
+use super::place::{Judged, One, Place, is_companion, judge_entry};
 use super::venv::Venv;
 use super::{Counts, Entry, Options, Rules, Scan, Tree, Trouble};
 use crate::bytecode::{Kind, Reason, State};
 use crate::fsys::in_threads;
 use crate::fsys::relative::{join, split};
-use crate::worktree::payload::{Candidate, Payload};
+use crate::payload::{Candidate, Payload};
 
 /// What became of a name that looked like an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

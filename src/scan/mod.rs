@@ -4,16 +4,14 @@
 //! names (hooks, purge), [`payload`] for the payload alone (after a sweep).
 #![forbid(unsafe_code)]
 
-mod directory;
-mod exclude;
 mod found;
 mod ghosts;
 mod named;
 mod names;
+mod owner;
+mod place;
 mod prefix;
-mod purging;
 mod queue;
-mod realm;
 mod venv;
 mod walk;
 
@@ -24,11 +22,11 @@ use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::bytecode::{EntryName, Kind, Reason, State, parse_beside, parse_in_pycache};
+use crate::exclude::Exclude;
 use crate::fsys::{Dir, DirBuffer, relative};
-use crate::worktree::Repo;
-use crate::worktree::payload::{Base, Payload};
+use crate::git::Repo;
+use crate::payload::{Base, Payload};
 
-pub use exclude::Exclude;
 pub use named::{Wanted, sources};
 
 /// What a scan looks at, and how.

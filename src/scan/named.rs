@@ -8,15 +8,15 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use bstr::{BStr, BString, ByteSlice};
 
-use super::directory::{Cache, One, Place, entries_beside, entries_in, other_way};
 use super::found::{Found, finish};
 use super::names::Names;
-use super::realm::Owner;
+use super::owner::Owner;
+use super::place::{Cache, One, Place, entries_beside, entries_in, other_way};
 use super::{Options, Rules, Scan, Tree, TreeKind};
 use crate::bytecode::{Listing, State};
 use crate::fsys::relative::{join, split};
 use crate::fsys::{Dir, DirBuffer, Shared};
-use crate::worktree::payload::Payload;
+use crate::payload::Payload;
 
 /// A source whose entries are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]

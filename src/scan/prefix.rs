@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
-use super::directory::{Cache, One, Place, entries_in};
 use super::found::Found;
 use super::names::Names;
-use super::realm::Owner;
+use super::owner::Owner;
+use super::place::{Cache, One, Place, entries_in};
 use super::venv::Venv;
 use super::{Options, Tree, TreeKind};
 use crate::fsys::relative::join;
 use crate::fsys::{Dir, DirBuffer, FileType, Resolved, Time, resolve};
-use crate::worktree::payload::Payload;
+use crate::payload::Payload;
 
 /// Walks the prefix trees.
 pub fn walk(options: &Options<'_>, payload: &Payload, found: &mut Found) -> Result<()> {

@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
 
-use super::directory::{Cache, Judged, Place, entries_beside, entries_in};
 use super::found::{Found, Taken};
 use super::ghosts::Hollow;
 use super::names::Names;
+use super::owner::{Compare, Owner, Realm, Realms};
+use super::place::{Cache, Judged, Place, entries_beside, entries_in};
 use super::queue::Queue;
-use super::realm::{Compare, Owner, Realm, Realms};
 use super::venv::{MARK, Venv};
 use super::{Options, Rules, Tree, TreeKind};
 use crate::bytecode::{State, outdates_until};
 use crate::fsys::relative::{join, split, within};
 use crate::fsys::{Dir, DirBuffer, FileType, Stat, WORTH_THREADS};
-use crate::worktree::Repo;
-use crate::worktree::payload::Folders;
+use crate::git::Repo;
+use crate::payload::Folders;
 
 /// A directory to look at.
 struct Item<'a> {

@@ -7,8 +7,9 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use pycgate::worktree::event::{Event, Suspect, suspects};
-use pycgate::worktree::{Change, ChangeKind, Repo, Tracked};
+use pycgate::git::{Change, ChangeKind, Repo, Tracked, diff};
+use pycgate::hooks::Event;
+use pycgate::hooks::suspects::{Suspect, suspects};
 
 use crate::harness::{Dir, NOBODY, TestCommand, announce, is_root};
 
@@ -89,11 +90,7 @@ fn shown(set: &Set) -> Vec<String> {
 /// Index against HEAD: the same as git says. Gives the number of differences.
 fn staged_agrees(dir: &Dir, root: &Path, what: &str) -> usize {
     let expected = oracle(dir, root, &["--cached"]);
-    let found = ours(
-        open(root)
-            .staged()
-            .unwrap_or_else(|error| panic!("{what}: {error:#}")),
-    );
+    let found = ours(diff::staged(&open(root)).unwrap_or_else(|error| panic!("{what}: {error:#}")));
     assert_eq!(shown(&found), shown(&expected), "{what}: staged");
     expected.len()
 }
@@ -108,8 +105,7 @@ fn revisions_agree(dir: &Dir, root: &Path, old: &str, new: &str, what: &str) -> 
         let expected = oracle(dir, root, &[old, new]);
         let agrees = |what: &str| {
             let found = ours(
-                open(root)
-                    .changes(old, new)
+                diff::between(&open(root), old, new)
                     .unwrap_or_else(|error| panic!("{what}: {error:#}")),
             );
             assert_eq!(shown(&found), shown(&expected), "{what}: {old}..{new}");
@@ -402,18 +398,18 @@ fn nothing_is_the_empty_tree() {
             .split(|&byte| byte == 0)
             .filter(|path| path.ends_with(b".py"))
             .count();
-        let added = ours(open(&root).changes(&zeros, "HEAD").expect("a difference"));
+        let added = ours(diff::between(&open(&root), &zeros, "HEAD").expect("a difference"));
         assert_eq!(added.len(), all, "{shape}");
         assert!(added.iter().all(|(_, kind)| *kind == 'A'), "{shape}");
-        let deleted = ours(open(&root).changes("HEAD", &zeros).expect("a difference"));
+        let deleted = ours(diff::between(&open(&root), "HEAD", &zeros).expect("a difference"));
         assert!(deleted.iter().all(|(_, kind)| *kind == 'D'), "{shape}");
         assert_eq!(deleted.len(), all, "{shape}");
         assert!(
-            open(&root).changes("HEAD", "no-such-revision").is_err(),
+            diff::between(&open(&root), "HEAD", "no-such-revision").is_err(),
             "{shape}"
         );
         assert!(
-            open(&root).changes("--output=x", "HEAD").is_err(),
+            diff::between(&open(&root), "--output=x", "HEAD").is_err(),
             "{shape}"
         );
     }
@@ -595,7 +591,7 @@ fn what_cannot_be_read() {
     let index = fs::read(dir.path(".git/index")).expect("an index");
     for junk in [&b"DIRC junk"[..], &index[..index.len() / 2], &[0; 64]] {
         fs::write(dir.path(".git/index"), junk).expect("an index");
-        let error = open(&root).staged().expect_err("no index");
+        let error = diff::staged(&open(&root)).expect_err("no index");
         let said = format!("{error:#}");
         assert!(
             said.contains(&dir.path(".git/index").display().to_string()),
@@ -604,25 +600,25 @@ fn what_cannot_be_read() {
         let (found, troubles) = suspects(&open(&root), &Event::PostIndexChange);
         assert!(found.is_empty() && !troubles.is_empty(), "{found:?}");
     }
-    assert!(!open(&root).tracked().is_unknown(), "HEAD says it");
+    assert!(!Tracked::of(&open(&root)).is_unknown(), "HEAD says it");
     // HEAD cannot say it either.
     fs::write(dir.path(".git/HEAD"), "ref: refs/heads/nowhere\n").expect("a HEAD");
-    assert!(open(&root).tracked().is_unknown());
+    assert!(Tracked::of(&open(&root)).is_unknown());
     fs::write(dir.path(".git/index"), &index).expect("an index");
-    assert!(!open(&root).tracked().is_unknown());
+    assert!(!Tracked::of(&open(&root)).is_unknown());
 
     // A tree that is missing. As the new one it is not missed: the index holds what it held.
     let (dir, root) = shaped("plain");
-    let expected = open(&root).changes("HEAD^", "HEAD").expect("a difference");
+    let expected = diff::between(&open(&root), "HEAD^", "HEAD").expect("a difference");
     let tree = dir.git(&["rev-parse", "HEAD:pkg"]);
     fs::remove_file(dir.path(format!(".git/objects/{}/{}", &tree[..2], &tree[2..]))).expect("it");
     assert_eq!(
-        open(&root).changes("HEAD^", "HEAD").expect("a difference"),
+        diff::between(&open(&root), "HEAD^", "HEAD").expect("a difference"),
         expected
     );
     let said = format!(
         "{:#}",
-        open(&root).changes("HEAD", "HEAD^").expect_err("no tree")
+        diff::between(&open(&root), "HEAD", "HEAD^").expect_err("no tree")
     );
     assert!(said.contains("pkg") && said.contains(&tree), "{said}");
     let (found, troubles) = suspects(
@@ -713,7 +709,7 @@ fn what_is_tracked() {
     );
     dir.git(&["add", "-f", "."]);
     dir.git(&["commit", "-q", "-m", "one"]);
-    let tracks = |path: &str| open(dir.root()).tracked().contains(path.into());
+    let tracks = |path: &str| Tracked::of(&open(dir.root())).contains(path.into());
     assert!(tracks("pkg/__pycache__/kept.cpython-311.pyc"));
     assert!(!tracks("pkg/__pycache__/a.cpython-311.pyc"));
     dir.git(&["sparse-checkout", "init", "--cone", "--sparse-index"]);

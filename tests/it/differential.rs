@@ -7,9 +7,10 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice as _};
 use filetime::FileTime;
-use pycgate::scan::{self, Exclude, Options};
-use pycgate::worktree::Repo;
-use pycgate::worktree::payload::Base;
+use pycgate::exclude::Exclude;
+use pycgate::git::Repo;
+use pycgate::payload::Base;
+use pycgate::scan::{self, Options};
 
 use crate::harness::{Dir, TestCommand};
 

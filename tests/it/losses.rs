@@ -10,8 +10,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use pycgate::worktree::Repo;
-use pycgate::worktree::payload::{Base, Candidate, Question};
+use pycgate::git::Repo;
+use pycgate::payload::{Base, Candidate, Question};
 
 use crate::harness::{Dir, PYCGATE, TestCommand, announce, interpreter, is_root};
 

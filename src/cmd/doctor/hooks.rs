@@ -6,9 +6,10 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::Finding;
-use crate::hooks::manager::Manager;
-use crate::hooks::site::{Chosen, Site};
-use crate::hooks::{HookEvent, configured, plan};
+use crate::hooks::HookEvent;
+use crate::hooks::files::manager::Manager;
+use crate::hooks::files::site::{Chosen, Site};
+use crate::hooks::files::{configured, plan};
 
 const TOPIC: &str = "hooks";
 

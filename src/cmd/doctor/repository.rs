@@ -5,10 +5,10 @@ use std::fs;
 use anyhow::{Context as _, Result};
 
 use super::Finding;
-use crate::hooks::configured::FIRST_GIT;
+use crate::git::Repo;
+use crate::hooks::files::configured::FIRST_GIT;
+use crate::hooks::files::site::Site;
 use crate::hooks::git;
-use crate::hooks::site::Site;
-use crate::worktree::Repo;
 
 pub(super) fn look(site: &Site) -> Vec<Finding> {
     let mut findings = vec![version(site)];

@@ -1,0 +1,373 @@
+//! Plumbing of the `git` command, for the repositories that libgit2 does not open.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, anyhow, bail};
+use bstr::{BString, ByteSlice};
+
+use super::change::{Change, ChangeKind, is_python};
+
+/// Variables that tie a command to one repository; they are not for submodules and nested ones.
+pub const LOCAL_VARIABLES: [&str; 9] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+];
+
+/// The `git` command, bound to one repository.
+#[derive(Clone, Debug)]
+pub struct Git {
+    directory: PathBuf,
+    /// Whether the variables that name another repository are taken from its environment.
+    apart: bool,
+    /// What names the repository, once it is known: paths are relative to its root then.
+    bound: Vec<(&'static str, PathBuf)>,
+}
+
+/// What `git rev-parse` says of a repository.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub git_dir: PathBuf,
+    pub common_dir: PathBuf,
+    pub root: Option<PathBuf>,
+    pub sha256: bool,
+}
+
+impl Git {
+    /// Commands run in `directory` and find the repository as git does.
+    pub fn at(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_path_buf(),
+            apart: false,
+            bound: Vec::new(),
+        }
+    }
+
+    /// As [`Git::at`], for a repository that is not the one `GIT_DIR` names.
+    pub fn apart(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_path_buf(),
+            apart: true,
+            bound: Vec::new(),
+        }
+    }
+
+    /// The same repository, asked from the root of its work tree.
+    pub(super) fn bound_to(self, git_dir: &Path, root: &Path, index: &Path) -> Self {
+        let mut bound = vec![
+            ("GIT_DIR", git_dir.to_path_buf()),
+            ("GIT_WORK_TREE", root.to_path_buf()),
+            ("GIT_INDEX_FILE", index.to_path_buf()),
+        ];
+        if let Some(common) = std::env::var_os("GIT_COMMON_DIR").filter(|_| !self.apart) {
+            let common = self.directory.join(common);
+            let common = std::path::absolute(&common).unwrap_or(common);
+            bound.push(("GIT_COMMON_DIR", common));
+        }
+        Self {
+            directory: root.to_path_buf(),
+            bound,
+            ..self
+        }
+    }
+
+    /// A command that takes no optional lock, fetches nothing, runs no hook and asks nobody.
+    fn command(&self) -> Command {
+        let mut command = Command::new("git");
+        command
+            .arg("--no-optional-locks")
+            .args([
+                "-c",
+                "core.fsmonitor=false",
+                "-c",
+                "core.hooksPath=/dev/null",
+            ])
+            .current_dir(&self.directory)
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("PYCGATE_SKIP", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if self.apart {
+            for name in LOCAL_VARIABLES {
+                command.env_remove(name);
+            }
+        }
+        command.envs(self.bound.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Standard output of a git command.
+    ///
+    /// # Errors
+    /// If git does not start or fails; the message carries what it said.
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<Vec<u8>> {
+        let output = self
+            .command()
+            .args(arguments)
+            .output()
+            .context("cannot start `git`: install it or put it on PATH")?;
+        if !output.status.success() {
+            return Err(self.failure(arguments, &output.stderr));
+        }
+        Ok(output.stdout)
+    }
+
+    fn failure<S: AsRef<OsStr>>(&self, arguments: &[S], said: &[u8]) -> anyhow::Error {
+        let words: Vec<_> = arguments
+            .iter()
+            .map(|word| word.as_ref().to_string_lossy())
+            .collect();
+        anyhow!(
+            "`git {}` failed in {}: {}",
+            words.join(" "),
+            self.directory.display(),
+            said.to_str_lossy()
+                .trim()
+                .lines()
+                .next()
+                .unwrap_or("it said nothing")
+        )
+    }
+
+    pub(super) fn layout(&self) -> Result<Layout> {
+        let absolute = "--path-format=absolute";
+        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        let all = self.run(&[
+            "rev-parse",
+            absolute,
+            "--show-object-format",
+            "--git-dir",
+            "--git-common-dir",
+            "--show-toplevel",
+        ]);
+        if let Ok(answer) = &all
+            && let [format, git_dir, common_dir, root, b""] =
+                answer.split(|&byte| byte == b'\n').collect::<Vec<_>>()[..]
+        {
+            return Ok(Layout {
+                git_dir: path(git_dir),
+                common_dir: path(common_dir),
+                root: Some(path(root)),
+                sha256: format == b"sha256",
+            });
+        }
+        // A bare repository, or a path with line ends in it: one answer each.
+        let line = |question: &str| -> Result<Vec<u8>> {
+            let mut answer = self.run(&["rev-parse", absolute, question])?;
+            if answer.last() == Some(&b'\n') {
+                answer.pop();
+            }
+            Ok(answer)
+        };
+        Ok(Layout {
+            git_dir: path(&line("--git-dir")?),
+            common_dir: path(&line("--git-common-dir")?),
+            root: line("--show-toplevel").ok().map(|root| path(&root)),
+            sha256: line("--show-object-format")? == b"sha256",
+        })
+    }
+
+    /// The id a revision names, in hex, or `None` if there is no such thing.
+    pub(super) fn resolve(&self, revision: &str) -> Option<String> {
+        let line = self
+            .run(&[
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                revision,
+            ])
+            .ok()?;
+        Some(line.to_str_lossy().trim().to_owned())
+    }
+
+    pub(super) fn merge_base(&self, one: &str, two: &str) -> Result<String> {
+        Ok(self
+            .run(&["merge-base", one, two])?
+            .to_str_lossy()
+            .trim()
+            .to_owned())
+    }
+
+    /// Differences between two trees, renames as deletion and addition.
+    pub(super) fn diff_trees(&self, old: &str, new: &str) -> Result<Vec<Change>> {
+        parse_name_status(&self.run(&[
+            "diff-tree",
+            "-r",
+            "-z",
+            "--no-renames",
+            "--name-status",
+            old,
+            new,
+            "--",
+        ])?)
+    }
+
+    /// Differences of the index against a tree.
+    pub(super) fn diff_index(&self, tree: &str) -> Result<Vec<Change>> {
+        parse_name_status(&self.run(&[
+            "diff-index",
+            "--cached",
+            "--ita-invisible-in-index",
+            "-z",
+            "--no-renames",
+            "--name-status",
+            tree,
+            "--",
+        ])?)
+    }
+
+    /// The files of a tree that `wanted` takes by their names.
+    pub(super) fn files(&self, tree: &str, wanted: fn(&[u8]) -> bool) -> Result<Vec<BString>> {
+        let answer = self.run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree])?;
+        let files = split_nul(&answer).filter(|path| wanted(path));
+        Ok(files.map(Into::into).collect())
+    }
+
+    /// The bytes of a blob.
+    pub(super) fn blob(&self, id: &str) -> Result<Vec<u8>> {
+        self.run(&["cat-file", "blob", id])
+    }
+
+    pub(super) fn config(&self, key: &str) -> Option<String> {
+        let value = self.run(&["config", "--get", key]).ok()?;
+        Some(value.to_str_lossy().trim_end_matches('\n').to_owned())
+    }
+
+    pub(super) fn config_as(&self, kind: &str, key: &str) -> Option<String> {
+        let value = self.run(&["config", "--type", kind, "--get", key]).ok()?;
+        Some(value.to_str_lossy().trim_end_matches('\n').to_owned())
+    }
+
+    /// Those of `paths` that are ignored.
+    pub(super) fn ignored(&self, paths: &[BString]) -> Result<Vec<BString>> {
+        // A colon in front would have a meaning of its own.
+        let input: Vec<u8> = paths
+            .iter()
+            .flat_map(|path| [b"./", path.as_slice(), b"\0"].concat())
+            .collect();
+        // Status 1 means that none of them is.
+        let answer = self.ask(&["check-ignore", "-z", "--stdin"], &input, 1)?;
+        Ok(split_nul(&answer)
+            .map(|path| path.strip_prefix(b"./").unwrap_or(path).into())
+            .collect())
+    }
+
+    /// The values of attributes of paths, path by path in the order of `names`.
+    pub(super) fn attributes(&self, paths: &[BString], names: &[&str]) -> Result<Vec<Vec<u8>>> {
+        let input: Vec<u8> = paths
+            .iter()
+            .flat_map(|path| path.iter().copied().chain([0]))
+            .collect();
+        let question = [&["check-attr", "-z", "--stdin"], names].concat();
+        let answer = self.ask(&question, &input, 0)?;
+        let values: Vec<Vec<u8>> = split_nul(&answer)
+            .skip(2)
+            .step_by(3)
+            .map(<[u8]>::to_vec)
+            .collect();
+        anyhow::ensure!(
+            values.len() == paths.len() * names.len(),
+            "`git check-attr` answered {} of {} questions",
+            values.len(),
+            paths.len() * names.len()
+        );
+        Ok(values)
+    }
+
+    /// Runs a command with something on its standard input. A status above `most` is a failure.
+    fn ask(&self, arguments: &[&str], input: &[u8], most: i32) -> Result<Vec<u8>> {
+        let mut child = self
+            .command()
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .spawn()
+            .context("cannot start `git`: install it or put it on PATH")?;
+        let mut stdin = child.stdin.take().context("git has a standard input")?;
+        let input = input.to_vec();
+        let writer = std::thread::spawn(move || {
+            let _ = stdin.write_all(&input);
+        });
+        let output = child.wait_with_output()?;
+        let _ = writer.join();
+        if output.status.code().is_none_or(|status| status > most) {
+            return Err(self.failure(arguments, &output.stderr));
+        }
+        Ok(output.stdout)
+    }
+}
+
+fn split_nul(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes
+        .split(|&byte| byte == 0)
+        .filter(|part| !part.is_empty())
+}
+
+/// Parses `--name-status -z`: a status, NUL, a path, NUL. Only Python sources are kept.
+///
+/// # Errors
+/// If there is a status without a path or one that git does not document.
+pub fn parse_name_status(answer: &[u8]) -> Result<Vec<Change>> {
+    let mut parts = split_nul(answer);
+    let mut changes = Vec::new();
+    while let Some(status) = parts.next() {
+        let kind = match status.first() {
+            Some(b'A') => ChangeKind::Added,
+            Some(b'D') => ChangeKind::Deleted,
+            Some(b'M' | b'U' | b'X') => ChangeKind::Modified,
+            Some(b'T') => ChangeKind::TypeChanged,
+            _ => bail!(
+                "git answered with a status that is not known: {}",
+                status.as_bstr()
+            ),
+        };
+        let path = parts
+            .next()
+            .context("git's answer ends with a status without a path")?;
+        if is_python(path) {
+            changes.push(Change {
+                path: path.into(),
+                kind,
+            });
+        }
+    }
+    Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_status_comes_apart() {
+        let changes =
+            parse_name_status(b"M\0a.py\0D\0dir/b\n.py\0A\0c.txt\0T\0d.py\0").expect("an answer");
+        let expected = [
+            ("a.py", ChangeKind::Modified),
+            ("dir/b\n.py", ChangeKind::Deleted),
+            ("d.py", ChangeKind::TypeChanged),
+        ];
+        assert_eq!(
+            changes,
+            expected.map(|(path, kind)| Change {
+                path: path.into(),
+                kind
+            })
+        );
+        assert!(parse_name_status(b"M\0").is_err());
+        assert!(parse_name_status(b"?\0a.py\0").is_err());
+    }
+}

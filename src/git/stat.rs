@@ -1,0 +1,43 @@
+//! The stat that git records of a file, against that of the file on disk.
+#![forbid(unsafe_code)]
+
+use super::index::IndexEntry;
+use super::repo::Repo;
+use crate::fsys::{Stat, Time};
+
+/// Configuration that decides what counts as a difference.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Whether the executable bit counts (`core.fileMode`).
+    pub file_mode: bool,
+    /// Whether symlinks are symlinks on disk (`core.symlinks`).
+    pub symlinks: bool,
+    /// Whether the ctime counts (`core.trustctime`).
+    pub ctime: bool,
+}
+
+impl Rules {
+    /// The rules of a repository.
+    pub fn of(repo: &Repo) -> Self {
+        Self {
+            file_mode: repo.config_bool("core.filemode", true),
+            symlinks: repo.config_bool("core.symlinks", true),
+            ctime: repo.config_bool("core.trustctime", true),
+        }
+    }
+}
+
+/// Whether the recorded stat is the file's. Nanoseconds count where both sides have them: it costs
+/// a look at the content at most.
+pub fn stat_matches(entry: &IndexEntry<'_>, stat: &Stat, rules: Rules) -> bool {
+    entry.size() == stat.size as u32
+        && same_time(entry.mtime(), stat.mtime)
+        && (!rules.ctime || same_time(entry.ctime(), stat.ctime))
+        && entry.ino() == stat.ino as u32
+        && entry.owner() == (stat.uid, stat.gid)
+}
+
+fn same_time(recorded: Time, actual: Time) -> bool {
+    recorded.sec as u32 == actual.sec as u32
+        && (recorded.nsec == 0 || actual.nsec == 0 || recorded.nsec == actual.nsec)
+}
