@@ -1,21 +1,21 @@
 //! `pycgate gate`: purge what can be stale, run the sweep, certify its verdict.
 
+mod outcome;
 mod reasons;
 mod sweep;
+mod tell;
 mod verdict;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result, bail};
 use bstr::BString;
 use clap::Args;
 
-use self::sweep::Sweep;
-use self::verdict::{GATE_FAILED, NOT_EXECUTABLE, NOT_FOUND, Verdict};
+use self::outcome::Outcome;
+use self::verdict::{GATE_FAILED, Verdict};
 use crate::cmd::session::Session;
 use crate::config::Isolation;
 use crate::git::Repo;
@@ -23,10 +23,9 @@ use crate::options::{Format, Global};
 use crate::payload::{Base, Payload};
 use crate::purge;
 use crate::report::file::Destination;
-use crate::report::json::{Report, SweepPart};
+use crate::report::json::Report;
 use crate::report::progress::Progress;
 use crate::report::style::{Terminal, message, output, printable};
-use crate::report::text;
 use crate::scan::{self, Scan};
 
 /// Arguments of `gate`.
@@ -61,14 +60,6 @@ pub struct Gate {
     pub command: Vec<OsString>,
 }
 
-/// What the gate ends with.
-struct Outcome {
-    verdict: Verdict,
-    status: u8,
-    reasons: Vec<String>,
-    sweep: Option<Sweep>,
-}
-
 impl Gate {
     /// Purges what can be stale, runs the sweep and certifies its verdict.
     ///
@@ -94,18 +85,7 @@ impl Gate {
                 return Err(error);
             }
         };
-        let mut report = Report::new("gate", &scan, true);
-        report.verdict = (!self.dry_run).then(|| outcome.verdict.word());
-        report.reasons.clone_from(&outcome.reasons);
-        report.sweep = outcome.sweep.as_ref().map(|sweep| SweepPart {
-            argv: self
-                .command
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
-            exit: sweep.status,
-            seconds: sweep.took.as_secs_f64(),
-        });
+        let report = self.report_of(&scan, &outcome);
         if let Some(file) = report_file {
             file.write(&report.text())?;
         }
@@ -220,7 +200,7 @@ impl Gate {
         commit: Option<&str>,
         scan: &Scan,
         isolation: Isolation,
-        mut reasons: Vec<String>,
+        reasons: Vec<String>,
     ) -> Result<Outcome> {
         if self.dry_run {
             return Ok(Outcome {
@@ -246,39 +226,17 @@ impl Gate {
                 sweep: None,
             });
         }
-        let prefix = match isolation {
-            Isolation::Purge => None,
-            Isolation::Fresh => Some(
-                tempfile::Builder::new()
-                    .prefix("pycgate-")
-                    .tempdir()
-                    .context(
-                        "cannot make a directory for a fresh bytecode prefix: is TMPDIR writable?",
-                    )?,
-            ),
-        };
-        let sweep = match sweep::run(&self.command, prefix.as_ref().map(tempfile::TempDir::path)) {
-            Ok(sweep) => sweep,
-            Err(error) => {
-                let status = if error.kind() == io::ErrorKind::NotFound {
-                    NOT_FOUND
-                } else {
-                    NOT_EXECUTABLE
-                };
-                return Ok(Outcome {
-                    verdict: Verdict::Inconclusive,
+        let (sweep, mut verdict, mut status, mut reasons) =
+            match Outcome::of_running(&self.command, isolation)? {
+                Outcome {
+                    verdict,
                     status,
-                    reasons: vec![reasons::not_started(&self.command[0], &error)],
-                    sweep: None,
-                });
-            }
-        };
-        drop(prefix);
-        let mut verdict = verdict::of_sweep(sweep.status, &self.command);
-        let mut status = sweep.status;
-        if verdict == Verdict::Inconclusive {
-            reasons.push(reasons::of_pytest(status));
-        }
+                    reasons,
+                    sweep: Some(sweep),
+                } => (sweep, verdict, status, reasons),
+                not_started => return Ok(not_started),
+            };
+        let before = reasons.len();
         match self.payload_again(global, session, commit) {
             Err(error) => reasons.push(format!(
                 "the payload could not be read again after the sweep: {error:#}"
@@ -287,7 +245,7 @@ impl Gate {
                 |(path, change)| format!("{} {} during the sweep", printable(path), change.word()),
             )),
         }
-        let moved = reasons.len() > usize::from(verdict == Verdict::Inconclusive);
+        let moved = reasons.len() > before;
         if moved {
             verdict = Verdict::Inconclusive;
             status = GATE_FAILED;
@@ -320,82 +278,5 @@ impl Gate {
             repo: Some(&repo),
             ..session.options(global, Some(&base))
         })
-    }
-
-    /// The summary: on standard error where there is a command, whose output is the caller's.
-    fn tell(
-        &self,
-        global: &Global,
-        terminal: Terminal,
-        scan: &Scan,
-        outcome: &Outcome,
-        excluded: &[String],
-    ) -> Result<()> {
-        let with_command = !self.command.is_empty();
-        let mut lines = String::new();
-        let machine = global.format == Format::Json && !with_command;
-        if !machine {
-            if global.format == Format::Github {
-                let due = scan.lying();
-                for entry in due {
-                    lines.push_str(&text::annotation(scan, entry));
-                    lines.push('\n');
-                }
-            } else if !global.quiet || self.dry_run {
-                lines.push_str(&text::table(
-                    scan,
-                    terminal,
-                    global.all_entries || global.verbose,
-                    self.dry_run,
-                ));
-            }
-        }
-        for reason in &outcome.reasons {
-            message(&format!("pycgate: {reason}"));
-        }
-        if with_command && outcome.sweep.is_none() && !global.quiet {
-            message("pycgate: the command was not run");
-        }
-        let style = match outcome.verdict {
-            Verdict::Pass => AnsiColor::Green.on_default().bold(),
-            Verdict::Block => AnsiColor::Red.on_default().bold(),
-            Verdict::Inconclusive => AnsiColor::Yellow.on_default().bold(),
-        };
-        if !global.quiet {
-            let word = if self.dry_run {
-                "dry run"
-            } else {
-                outcome.verdict.word()
-            };
-            let style = if self.dry_run {
-                Style::new().bold()
-            } else {
-                style
-            };
-            let sweep = outcome.sweep.as_ref().map_or(String::new(), |sweep| {
-                format!(
-                    "; the sweep exited {} after {:.1} s",
-                    sweep.status,
-                    sweep.took.as_secs_f64()
-                )
-            });
-            let left_out = match excluded {
-                [] => String::new(),
-                globs => format!("; left out: {}", printable(globs.join(", ").as_bytes())),
-            };
-            lines.push_str(&format!(
-                "pycgate: {}: {}{left_out}{sweep}\n",
-                terminal.paint(style, word),
-                text::summary(scan, self.dry_run)
-            ));
-        }
-        if machine {
-            return Ok(());
-        }
-        if with_command {
-            let _ = io::stderr().write_all(lines.as_bytes());
-            return Ok(());
-        }
-        output(&lines)
     }
 }
