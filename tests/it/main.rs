@@ -26,6 +26,7 @@ mod packaging;
 mod places;
 mod property;
 mod prove;
+mod pytest_outcome;
 mod reach;
 mod report;
 mod runaway;

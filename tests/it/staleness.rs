@@ -530,7 +530,7 @@ const PYTESTS: [(&str, &[u32]); 6] = [
 ];
 
 /// Every pytest that this machine has an interpreter for, and one on PyPy.
-fn pytests() -> Vec<(&'static str, Venv)> {
+pub fn pytests() -> Vec<(&'static str, Venv)> {
     let mut found = Vec::new();
     let file = |version| format!("requirements-pytest-{version}.txt");
     for (version, minors) in PYTESTS {
