@@ -1,18 +1,19 @@
 //! What a walk gathers, and what is made of it in the end.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
-use super::ghosts::{Hollow, ghosts};
+use super::ghosts::Hollow;
 use super::owner::Realms;
-use super::place::{Judged, One, Place, is_companion, judge_entry};
+use super::pair::{Judged, Pair, judge_entry};
+use super::place::Place;
 use super::venv::Venv;
-use super::{Counts, Entry, Options, Rules, Scan, Tree, Trouble};
-use crate::bytecode::{Kind, Reason, State};
+use super::{Counts, Entry, Options, Rules, Tree, Trouble};
+use crate::bytecode::{Kind, State};
 use crate::fsys::in_threads;
 use crate::fsys::relative::{join, split};
 use crate::payload::{Candidate, Payload};
@@ -67,20 +68,40 @@ impl Found {
         self.outdated = self.outdated.max(other.outdated);
     }
 
+    /// Adds the entries that are due of sources that the payload names as deleted. Those that a walk
+    /// has listed become due; `mod.pyc` beside a deleted source it has not.
+    pub fn add_gone(&mut self, gone: Vec<Entry>) {
+        let mut known: HashMap<(usize, BString), usize> = HashMap::new();
+        if !gone.is_empty() {
+            let entries = self.entries.iter().enumerate();
+            known.extend(entries.map(|(at, entry)| ((entry.tree, entry.path.clone()), at)));
+        }
+        for mut entry in gone.into_iter().filter(|entry| entry.due) {
+            match known.get(&(entry.tree, entry.path.clone())) {
+                Some(&at) => self.entries[at].payload = true,
+                None => {
+                    self.counts.add(entry.state);
+                    entry.payload = true;
+                    self.entries.push(entry);
+                }
+            }
+        }
+    }
+
     /// Judges one entry, counts it, and lists it if it is noteworthy or `wanted`, which makes it due.
     pub fn take(
         &mut self,
         rules: Rules<'_>,
-        one: &One<'_>,
+        pair: &Pair<'_>,
         wanted: &dyn Fn(&Judged<'_>) -> bool,
     ) -> Taken {
-        let Some(judged) = judge_entry(one, rules.read_every_header) else {
+        let Some(judged) = judge_entry(pair, rules.read_every_header) else {
             return Taken::Nothing;
         };
         if !rules.exclude.is_empty() {
             let path = judged.source.map_or_else(
-                || join(one.cache.path, one.name),
-                |source| one.place.relative(source),
+                || join(pair.cache.path, pair.name),
+                |source| pair.place.relative(source),
             );
             if rules.exclude.file(path.as_bstr()) {
                 return Taken::LeftOut;
@@ -89,11 +110,13 @@ impl Found {
         let state = judged.state;
         self.counts.add(state);
         let due = wanted(&judged);
-        if due || !state.is_harmless() || rules.keep_all || one.parsed.kind == Kind::Companion {
-            let mut entry = judged.entry(one);
+        if due || !state.is_harmless() || rules.keep_all || pair.parsed.kind == Kind::Companion {
+            let mut entry = judged.entry(pair);
             entry.due = due;
-            if one.place.root != rules.root {
-                entry.source = entry.source.map(|source| absolute(one.place.root, &source));
+            if pair.place.root != rules.root {
+                entry.source = entry
+                    .source
+                    .map(|source| absolute(pair.place.root, &source));
             }
             self.entries.push(entry);
         }
@@ -137,83 +160,4 @@ fn absolute(root: &Path, relative: &BString) -> BString {
     use std::os::unix::ffi::OsStrExt;
     let path = root.join(relative.to_path_lossy());
     path.as_os_str().as_bytes().into()
-}
-
-/// Says which entries are due, once the payload is known.
-pub fn conclude(options: &Options<'_>, mut found: Found, payload: Payload) -> Scan {
-    let ghosts = ghosts(std::mem::take(&mut found.hollow));
-    let haunted: HashSet<&BString> = ghosts.iter().collect();
-    // A run that loads stale bytecode of one module can write machine code of another at any time.
-    let misled = found
-        .entries
-        .iter()
-        .any(|entry| entry.state >= State::Racy && !is_companion(entry));
-    for entry in &mut found.entries {
-        entry.payload = entry
-            .source
-            .as_ref()
-            .is_some_and(|source| payload.sources.contains_key(source));
-        if options.numba_all
-            && is_companion(entry)
-            && entry.state == State::Settled
-            && (misled || entry.written.as_nanos() <= found.outdated)
-        {
-            found.counts.settled -= 1;
-            found.counts.racy += 1;
-            entry.state = State::Racy;
-            entry.reason = Reason::OtherSourceNewer;
-        }
-        let in_ghost = || {
-            let (directory, _) = entry.split();
-            let owner = directory.strip_suffix(b"/__pycache__").unwrap_or(b"");
-            entry.tree == 0 && haunted.contains(&BString::from(owner))
-        };
-        entry.due = entry.payload
-            || entry.state >= State::Racy
-            || entry.state == State::Orphan && in_ghost();
-    }
-    finish(options, found, ghosts, payload)
-}
-
-/// What every way into the scan ends with: companions go with the entries of their source, and what
-/// git tracks is left alone.
-pub fn finish(
-    options: &Options<'_>,
-    mut found: Found,
-    ghosts: Vec<BString>,
-    payload: Payload,
-) -> Scan {
-    let changed: HashSet<BString> = found
-        .entries
-        .iter()
-        .filter(|entry| entry.due)
-        .filter_map(|entry| entry.source.clone())
-        .collect();
-    for entry in found.entries.iter_mut().filter(|entry| is_companion(entry)) {
-        entry.due |= entry
-            .source
-            .as_ref()
-            .is_some_and(|source| changed.contains(source));
-    }
-    if !options.keep_all {
-        found.entries.retain(Entry::is_noteworthy);
-    }
-    found.realms.mark(options, &found.trees, &mut found.entries);
-    for entry in &mut found.entries {
-        entry.due &= entry.untouchable.is_none();
-    }
-    found
-        .entries
-        .sort_by(|one, other| (one.tree, &one.path).cmp(&(other.tree, &other.path)));
-    found
-        .troubles
-        .sort_by(|one, other| one.path.cmp(&other.path));
-    Scan {
-        entries: found.entries,
-        ghosts,
-        troubles: found.troubles,
-        counts: found.counts,
-        payload,
-        trees: found.trees,
-    }
 }

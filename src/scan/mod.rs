@@ -4,11 +4,13 @@
 //! names (hooks, purge), [`payload`] for the payload alone (after a sweep).
 #![forbid(unsafe_code)]
 
+mod due;
 mod found;
 mod ghosts;
 mod named;
 mod names;
 mod owner;
+mod pair;
 mod place;
 mod prefix;
 mod queue;
@@ -27,7 +29,8 @@ use crate::fsys::{Dir, DirBuffer, relative};
 use crate::git::Repo;
 use crate::payload::{Base, Payload};
 
-pub use named::{Wanted, sources};
+pub use due::Wanted;
+pub use named::sources;
 
 /// What a scan looks at, and how.
 #[derive(Clone, Copy)]
@@ -278,47 +281,6 @@ impl Scan {
         self.trees[entry.tree].root.join(entry.path.to_path_lossy())
     }
 
-    /// Adds what is due of the sources that the payload names as deleted: entries that are listed
-    /// become due, `mod.pyc` beside a deleted source is listed.
-    fn add(&mut self, gone: Self) {
-        let trees: Vec<Option<usize>> = gone
-            .trees
-            .iter()
-            .map(|tree| {
-                self.trees
-                    .iter()
-                    .position(|known| known.root == tree.root && known.kind == tree.kind)
-            })
-            .collect();
-        for mut entry in gone.entries.into_iter().filter(|entry| entry.due) {
-            let Some(tree) = trees[entry.tree] else {
-                continue;
-            };
-            entry.tree = tree;
-            entry.payload = true;
-            match self
-                .entries
-                .iter_mut()
-                .find(|known| known.tree == tree && known.path == entry.path)
-            {
-                Some(known) => (known.due, known.payload) = (true, true),
-                None => {
-                    self.counts.add(entry.state);
-                    self.entries.push(entry);
-                }
-            }
-        }
-        for ghost in gone.ghosts {
-            if !self.ghosts.contains(&ghost) {
-                self.ghosts.push(ghost);
-            }
-        }
-        self.ghosts
-            .sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
-        self.entries
-            .sort_by(|one, other| (one.tree, &one.path).cmp(&(other.tree, &other.path)));
-    }
-
     /// Leaves only what lies below some paths, or has its source there, and counts anew. The scan
     /// must have kept everything ([`Options::keep_all`]).
     pub fn keep_below(&mut self, paths: &[BString]) {
@@ -369,25 +331,10 @@ impl Scan {
 pub fn whole(options: &Options<'_>) -> Result<Scan> {
     let mut found = walk::trees(options)?;
     let payload = found::payload(options, std::mem::take(&mut found.candidates))?;
-    prefix::walk(options, &payload, &mut found)?;
-    // With another base than HEAD a deletion can lie long back, and `mod.pyc` be meant to stay.
-    let known = |path: &BString| options.repo.is_some_and(|repo| repo.knows(path.as_bstr()));
-    let gone: Vec<Wanted> = payload
-        .sources
-        .iter()
-        .filter(|(_, content)| content.is_none())
-        .map(|(path, _)| Wanted {
-            path: path.clone(),
-            purge: true,
-            gone: true,
-            beside: known(path),
-        })
-        .collect();
-    let mut scan = found::conclude(options, found, payload);
-    if !gone.is_empty() {
-        scan.add(named::sources(options, &gone)?);
-    }
-    Ok(scan)
+    let prefixes = prefix::open_all(options, &mut found);
+    prefix::walk(options, &prefixes, &payload, &mut found);
+    let left = named::gone(options, &prefixes, &payload, &mut found)?;
+    Ok(due::conclude(options, found, left, payload))
 }
 
 /// The payload alone: the same walk without looking at entries.

@@ -1,23 +1,55 @@
-//! One directory: its sources paired with the entries in its `__pycache__` and beside them.
+//! The one look at a directory: it is opened and listed, its sources are paired with the entries in
+//! its `__pycache__` and beside them, and each entry is judged. Which directories: [`super::walk`],
+//! [`super::named`], [`super::prefix`]; who is due: [`super::due`].
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 
+use super::Rules;
+use super::due::Asked;
+use super::found::{Found, Taken};
 use super::names::{Names, is_file};
-use super::{Action, Entry, Untouchable};
-use crate::bytecode::{
-    EntryFacts, EntryName, Evidence, Kind, Listing, Mismatch, Reason, SourceFacts, State, Verdict,
-    judge, parse_beside, parse_in_pycache,
-};
+use super::pair::{Cache, entries_beside, entries_in};
+use crate::bytecode::{Listing, SourceFacts, State};
 use crate::fsys::relative::join;
 use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time, resolve};
 
-/// An entry is read whole up to this many bytes, a source likewise.
-const LARGEST: u64 = 256 << 20;
+/// Opens a directory below the root of a tree and lists it, or looks which of a `few` names are
+/// there. What fails is noted.
+pub fn open(
+    (root, handle): (&Path, &Dir),
+    path: &BStr,
+    few: Option<&BTreeSet<Vec<u8>>>,
+    buffer: &mut DirBuffer,
+    found: &mut Found,
+) -> Option<(Dir, Names)> {
+    let opened = match few {
+        None => Names::below(handle, path, buffer),
+        Some(few) => handle.open_below(path).and_then(|directory| {
+            let names = Names::asked(&directory, few)?;
+            Ok((directory, names))
+        }),
+    };
+    opened
+        .map_err(|error| {
+            let path = root.join(path.to_path_lossy());
+            found.trouble(path, "reading the directory", error);
+        })
+        .ok()
+}
+
+/// What a look at a directory has found in its `__pycache__`.
+pub struct Looked {
+    /// Number of the names of entries in it.
+    pub entries: usize,
+    /// Whether there is nothing in it but entries without a source.
+    pub only_orphans: bool,
+}
 
 /// What was asked of the names in a listing: most of a directory of data is not asked about.
 struct Lstats {
@@ -38,7 +70,7 @@ pub struct Place<'p> {
     pub names: &'p Names,
     /// The latest ctime of the symlinks passed on the way to the directory itself.
     pub links: Option<Time>,
-    listing: Listing<'p>,
+    pub(super) listing: Listing<'p>,
     lstats: RefCell<Lstats>,
     touched: Cell<Option<Time>>,
     failures: RefCell<Vec<(PathBuf, io::Error)>>,
@@ -85,7 +117,7 @@ impl<'p> Place<'p> {
     }
 
     /// Notes what could not be looked at. What has vanished is no failure.
-    fn fail(&self, path: PathBuf, error: io::Error) {
+    pub(super) fn fail(&self, path: PathBuf, error: io::Error) {
         if error.kind() != io::ErrorKind::NotFound {
             self.failures.borrow_mut().push((path, error));
         }
@@ -133,8 +165,87 @@ impl<'p> Place<'p> {
         }
     }
 
+    /// Judges the entries in its `__pycache__` and beside its sources: `tree` is the tree it lies in,
+    /// `realm` its repository.
+    pub fn look(
+        &self,
+        (tree, realm): (usize, usize),
+        rules: Rules<'_>,
+        asked: &Asked<'_>,
+        buffer: &mut DirBuffer,
+        found: &mut Found,
+    ) -> Looked {
+        let mut looked = Looked {
+            entries: 0,
+            only_orphans: true,
+        };
+        let path = self.relative(b"__pycache__");
+        match self.open_cache(buffer) {
+            None => {}
+            Some(Err(error)) => {
+                looked.only_orphans = false;
+                found.trouble(
+                    self.absolute(b"__pycache__"),
+                    "reading the directory",
+                    error,
+                );
+            }
+            Some(Ok(open)) => {
+                let cache = Cache {
+                    tree,
+                    root: self.root,
+                    path: path.as_bstr(),
+                    directory: &open.directory,
+                    realm,
+                    symlinked: open.symlinked,
+                };
+                looked = self.look_into(&cache, &open.names, rules, asked, found);
+                looked.only_orphans &=
+                    looked.entries == open.names.iter().count() && !open.symlinked;
+            }
+        }
+        let cache = Cache {
+            tree,
+            root: self.root,
+            path: self.path,
+            directory: self.directory,
+            realm,
+            symlinked: false,
+        };
+        for pair in cache.each(self, entries_beside(self.names, &|name| asked.beside(name))) {
+            asked.judge(rules, &pair, found);
+        }
+        found.failed(self);
+        looked
+    }
+
+    /// Judges the entries in a directory that holds entries of its sources.
+    pub fn look_into(
+        &self,
+        cache: &Cache<'_>,
+        names: &Names,
+        rules: Rules<'_>,
+        asked: &Asked<'_>,
+        found: &mut Found,
+    ) -> Looked {
+        let mut looked = Looked {
+            entries: 0,
+            only_orphans: true,
+        };
+        for pair in cache.each(self, entries_in(names)) {
+            looked.entries += 1;
+            // What has vanished keeps no directory from being a ghost.
+            looked.only_orphans &= matches!(
+                asked.judge(rules, &pair, found),
+                Taken::Nothing | Taken::Judged(State::Orphan)
+            );
+        }
+        found.failed(self);
+        looked
+    }
+
     /// Opens and lists its `__pycache__`, a symlinked one only to look at. `None` if there is none.
-    pub fn open_cache(&self, buffer: &mut DirBuffer) -> Option<io::Result<OpenCache>> {
+    fn open_cache(&self, buffer: &mut DirBuffer) -> Option<io::Result<OpenCache>> {
         let name = b"__pycache__";
         let symlinked = match self.names.find(name)? {
             FileType::Directory => false,
@@ -169,7 +280,7 @@ impl<'p> Place<'p> {
 
     /// The latest ctime of the directories above a source, those above the root included: moving
     /// any of them changes the source's path, and nothing below it.
-    fn touched(&self) -> Time {
+    pub(super) fn touched(&self) -> Time {
         if let Some(known) = self.touched.get() {
             return known;
         }
@@ -189,248 +300,10 @@ impl<'p> Place<'p> {
 }
 
 /// A `__pycache__` that is open.
-pub struct OpenCache {
-    pub directory: Dir,
-    pub names: Names,
-    pub symlinked: bool,
-}
-
-/// Where entries lie: a `__pycache__`, a directory of a prefix, or beside their sources.
-pub struct Cache<'c> {
-    /// Which tree.
-    pub tree: usize,
-    /// Absolute path of the root of that tree.
-    pub root: &'c Path,
-    /// Path relative to that tree.
-    pub path: &'c BStr,
-    /// Handle.
-    pub directory: &'c Dir,
-    /// Which repository.
-    pub realm: usize,
-    /// Whether it is reached through a symlink.
-    pub symlinked: bool,
-}
-
-/// Looks at one entry and one source only when the verdict asks.
-struct Look<'l> {
-    place: &'l Place<'l>,
-    cache: &'l Dir,
-    entry: &'l [u8],
-    source: &'l [u8],
-}
-
-fn whole(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-    if bytes.len() as u64 >= LARGEST {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            "larger than 256 MiB",
-        ));
-    }
-    Ok(bytes)
-}
-
-impl Evidence for Look<'_> {
-    fn head(&mut self) -> io::Result<Vec<u8>> {
-        self.cache.read(self.entry, 16)
-    }
-
-    fn entry(&mut self) -> io::Result<Vec<u8>> {
-        whole(self.cache.read(self.entry, LARGEST)?)
-    }
-
-    fn source(&mut self) -> io::Result<Vec<u8>> {
-        whole(self.place.directory.read(self.source, LARGEST)?)
-    }
-
-    fn present_paths(&mut self) -> Vec<Vec<u8>> {
-        let reached = self.place.absolute(self.source);
-        let mut paths = vec![reached.as_os_str().as_bytes().to_vec()];
-        if let Ok(resolved) = resolve(&reached) {
-            paths.push(resolved.path.as_os_str().as_bytes().to_vec());
-        }
-        paths.extend(other_way(self.place.root).map(|root| {
-            let other = root.join(self.place.path.to_path_lossy());
-            other
-                .join(std::ffi::OsStr::from_bytes(self.source))
-                .as_os_str()
-                .as_bytes()
-                .to_vec()
-        }));
-        paths
-    }
-
-    fn place_touched(&mut self) -> Time {
-        self.place.touched()
-    }
-}
-
-/// The verdict over one entry, before it is known whether anybody wants to hear of it.
-pub struct Judged<'n> {
-    /// The state.
-    pub state: State,
-    /// Why.
-    reason: Reason,
-    /// The name of the source that decided; `None` for an orphan.
-    pub source: Option<&'n [u8]>,
-    written: Time,
-}
-
-impl Judged<'_> {
-    /// The entry as it is listed.
-    pub fn entry(self, one: &One<'_>) -> Entry {
-        let One {
-            place,
-            cache,
-            parsed,
-            name,
-            ..
-        } = one;
-        Entry {
-            tree: cache.tree,
-            path: join(cache.path, name),
-            source: self.source.map(|source| place.relative(source)),
-            tag: parsed.tag.into(),
-            kind: parsed.kind,
-            state: self.state,
-            reason: self.reason,
-            untouchable: cache.symlinked.then_some(Untouchable::Symlinked),
-            payload: false,
-            due: false,
-            action: Action::Kept,
-            realm: cache.realm,
-            written: self.written,
-        }
-    }
-}
-
-/// One entry with all that surrounds it.
-pub struct One<'o> {
-    pub place: &'o Place<'o>,
-    pub cache: &'o Cache<'o>,
-    pub parsed: EntryName<'o>,
-    pub name: &'o [u8],
-}
-
-impl<'o> Cache<'o> {
-    /// The entries found in it, each with the place of its sources.
-    pub fn each(
-        &'o self,
-        place: &'o Place<'o>,
-        entries: impl Iterator<Item = (&'o [u8], EntryName<'o>)>,
-    ) -> impl Iterator<Item = One<'o>> {
-        entries.map(move |(name, parsed)| One {
-            place,
-            cache: self,
-            parsed,
-            name,
-        })
-    }
-}
-
-/// Judges an entry against the sources in its place; `None` for what is no entry (a directory, a
-/// FIFO, something that has vanished).
-pub fn judge_entry<'o>(one: &One<'o>, read_header: bool) -> Option<Judged<'o>> {
-    let One {
-        place,
-        cache,
-        parsed,
-        name,
-    } = one;
-    let lstat = match cache.directory.lstat(name) {
-        Ok(lstat) => lstat,
-        Err(error) => {
-            place.fail(
-                cache.root.join(join(cache.path, name).to_path_lossy()),
-                error,
-            );
-            return None;
-        }
-    };
-    let mut facts = EntryFacts { lstat, stat: None };
-    let mut broken = false;
-    match lstat.file_type() {
-        FileType::RegularFile => {}
-        FileType::Symlink => match cache.directory.stat(name) {
-            Ok(stat) if stat.is_file() => facts.stat = Some(stat),
-            Ok(_) => return None,
-            Err(_) => broken = true,
-        },
-        _ => return None,
-    }
-    let mut worst: Option<Judged<'o>> = None;
-    parsed.each_source(&place.listing, &mut |at| {
-        let Some(source_facts) = place.facts(at) else {
-            return;
-        };
-        let source = place.listing.name(at);
-        let mut look = Look {
-            place,
-            cache: cache.directory,
-            entry: name,
-            source,
-        };
-        let Verdict { state, reason } = if broken {
-            // Nothing to load behind the link.
-            Verdict {
-                state: State::Rejected,
-                reason: Reason::Mismatch(Mismatch::Garbage),
-            }
-        } else {
-            judge(parsed, &facts, &source_facts, &mut look, read_header)
-        };
-        if worst.as_ref().is_none_or(|worst| state > worst.state) {
-            worst = Some(Judged {
-                state,
-                reason,
-                source: Some(source),
-                written: facts.written(),
-            });
-        }
-    });
-    let judged = worst.unwrap_or_else(|| {
-        let Verdict { state, reason } = Verdict::orphan();
-        Judged {
-            state,
-            reason,
-            source: None,
-            written: facts.written(),
-        }
-    });
-    // An entry that has vanished since is nobody's trouble.
-    if matches!(judged.reason, Reason::Unreadable { .. }) && cache.directory.lstat(name).is_err() {
-        return None;
-    }
-    Some(judged)
-}
-
-/// The entries in a cache directory: names that parse.
-pub fn entries_in(names: &Names) -> impl Iterator<Item = (&[u8], EntryName<'_>)> {
-    names
-        .iter()
-        .filter(|(_, file_type)| is_file(*file_type))
-        .filter_map(|(name, _)| Some((name, parse_in_pycache(name)?)))
-}
-
-/// The entries beside their sources: only where the source is there, or named in `gone`.
-pub fn entries_beside<'n>(
-    names: &'n Names,
-    gone: &'n dyn Fn(&[u8]) -> bool,
-) -> impl Iterator<Item = (&'n [u8], EntryName<'n>)> {
-    names
-        .iter()
-        .filter(|(name, file_type)| {
-            is_file(*file_type) && (name.ends_with(b".pyc") || name.ends_with(b".pyo"))
-        })
-        .filter_map(|(name, _)| Some((name, parse_beside(name)?)))
-        .filter(move |(_, parsed)| {
-            let source = [parsed.stem, b".py"].concat();
-            names.find(&source).is_some_and(is_file) || gone(&source)
-        })
-}
-
-/// Whether a file is machine code that numba built.
-pub fn is_companion(entry: &Entry) -> bool {
-    entry.kind == Kind::Companion
+struct OpenCache {
+    directory: Dir,
+    names: Names,
+    symlinked: bool,
 }
 
 /// The root as the caller's shell names it, where that leads there by a symlink: tools write that

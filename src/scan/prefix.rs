@@ -7,64 +7,49 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
+use super::due::Asked;
 use super::found::Found;
 use super::names::Names;
 use super::owner::Owner;
-use super::place::{Cache, One, Place, entries_in};
+use super::pair::{Cache, entries_in};
+use super::place::{self, Place};
 use super::venv::Venv;
 use super::{Options, Tree, TreeKind};
 use crate::fsys::relative::join;
 use crate::fsys::{Dir, DirBuffer, FileType, Resolved, Time, resolve};
 use crate::payload::Payload;
 
+/// Opens the prefixes and adds them to the trees. What cannot be opened is noted.
+pub fn open_all(options: &Options<'_>, found: &mut Found) -> Vec<Prefix> {
+    let prefixes = options.prefixes.iter();
+    prefixes
+        .filter_map(|prefix| open(options, prefix, found))
+        .collect()
+}
+
 /// Walks the prefix trees.
-pub fn walk(options: &Options<'_>, payload: &Payload, found: &mut Found) -> Result<()> {
-    for prefix in options.prefixes {
-        let Some(tree) = open(options, prefix, found) else {
-            continue;
-        };
+pub fn walk(options: &Options<'_>, prefixes: &[Prefix], payload: &Payload, found: &mut Found) {
+    let asked = Asked::Payload(payload);
+    for prefix in prefixes {
         let mut buffer = DirBuffer::default();
         let mut waiting = vec![BString::default()];
         while let Some(path) = waiting.pop() {
-            let listed = match Names::below(&tree.handle, path.as_bstr(), &mut buffer) {
-                Ok(listed) => listed,
-                Err(error) => {
-                    found.trouble(
-                        prefix.join(path.to_path_lossy()),
-                        "reading the directory",
-                        error,
-                    );
-                    continue;
-                }
+            let path = path.as_bstr();
+            let Some(listed) = place::open(prefix.top(), path, None, &mut buffer, found) else {
+                continue;
             };
             let below = listed
                 .1
                 .iter()
                 .filter(|(name, file_type)| *file_type == FileType::Directory && *name != b".git");
-            waiting.extend(below.map(|(name, _)| join(path.as_bstr(), name)));
+            waiting.extend(below.map(|(name, _)| join(path, name)));
             if entries_in(&listed.1).next().is_some() {
-                let each = |found: &mut Found, one: &One<'_>| {
-                    found.take(options.rules(), one, &|judged| {
-                        let source = judged.source.map(|source| one.place.relative(source));
-                        source.is_some_and(|source| payload.sources.contains_key(&source))
-                    });
-                };
-                directory(
-                    options,
-                    &tree,
-                    path.as_bstr(),
-                    &listed,
-                    &mut buffer,
-                    found,
-                    &each,
-                );
+                look(options, prefix, path, &listed, &asked, &mut buffer, found);
             }
         }
     }
-    Ok(())
 }
 
 /// An open prefix.
@@ -72,13 +57,19 @@ pub struct Prefix {
     number: usize,
     root: PathBuf,
     realm: usize,
-    /// Its handle.
-    pub handle: Dir,
+    handle: Dir,
+}
+
+impl Prefix {
+    /// Its root, to open directories below it.
+    pub fn top(&self) -> (&Path, &Dir) {
+        (&self.root, &self.handle)
+    }
 }
 
 /// Opens a prefix and adds it to the trees. One that does not exist holds nothing; one inside a
 /// `.git`, by whatever name it is reached, is not ours to touch.
-pub fn open(options: &Options<'_>, prefix: &Path, found: &mut Found) -> Option<Prefix> {
+fn open(options: &Options<'_>, prefix: &Path, found: &mut Found) -> Option<Prefix> {
     let opened = prefix.canonicalize().and_then(|real| {
         if in_repository_data(options, prefix) || in_repository_data(options, &real) {
             return Err(io::Error::new(
@@ -124,16 +115,15 @@ fn in_repository_data(options: &Options<'_>, path: &Path) -> bool {
         })
 }
 
-/// Gives `each` entry of one directory of a prefix with its place, if its sources lie in the work
-/// tree and are looked at there.
-pub fn directory(
+/// Looks at one directory of a prefix, if its sources lie in the work tree and are looked at there.
+pub fn look(
     options: &Options<'_>,
     prefix: &Prefix,
     path: &BStr,
     (directory, names): &(Dir, Names),
+    asked: &Asked<'_>,
     buffer: &mut DirBuffer,
     found: &mut Found,
-    each: &dyn Fn(&mut Found, &One<'_>),
 ) {
     let Some((source_directory, links)) = sources_of(options.root, path) else {
         return;
@@ -169,10 +159,7 @@ pub fn directory(
         realm: prefix.realm,
         symlinked: false,
     };
-    for one in cache.each(&place, entries_in(names)) {
-        each(found, &one);
-    }
-    found.failed(&place);
+    place.look_into(&cache, names, options.rules(), asked, found);
 }
 
 /// The directory of the work tree that a directory of a prefix holds entries for, and the latest

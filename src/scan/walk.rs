@@ -9,15 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
 
-use super::found::{Found, Taken};
+use super::due::{Asked, Suspects};
+use super::found::Found;
 use super::ghosts::Hollow;
 use super::names::Names;
 use super::owner::{Compare, Owner, Realm, Realms};
-use super::place::{Cache, Judged, Place, entries_beside, entries_in};
+use super::place::{self, Place};
 use super::queue::Queue;
 use super::venv::{MARK, Venv};
 use super::{Options, Rules, Tree, TreeKind};
-use crate::bytecode::{State, outdates_until};
+use crate::bytecode::outdates_until;
 use crate::fsys::relative::{join, split, within};
 use crate::fsys::{Dir, DirBuffer, FileType, Stat, WORTH_THREADS};
 use crate::git::Repo;
@@ -38,14 +39,6 @@ struct Later<'a> {
     realm: Arc<Realm<'a>>,
     names: Names,
     files: Vec<(Vec<u8>, Stat)>,
-}
-
-/// The sources of a directory that may belong to the payload: their entries are listed whatever
-/// their state.
-enum Suspects {
-    Named(HashSet<Vec<u8>>),
-    /// The index is not read yet.
-    All,
 }
 
 /// One walk over one tree.
@@ -220,16 +213,10 @@ impl<'a> Walk<'_, 'a> {
             progress(self.seen.fetch_add(1, Ordering::Relaxed) + 1);
         }
         let path = item.path.as_bstr();
-        let (directory, names) = match Names::below(&self.handle, path, buffer) {
-            Ok(listed) => listed,
-            Err(error) => {
-                found.trouble(
-                    self.root.join(path.to_path_lossy()),
-                    "reading the directory",
-                    error,
-                );
-                return Vec::new();
-            }
+        let Some((directory, names)) =
+            place::open((self.root, &self.handle), path, None, buffer, found)
+        else {
+            return Vec::new();
         };
         let realm = if !path.is_empty() && names.find(b".git").is_some() {
             self.realms.nested(self.root, path, &item.realm)
@@ -375,55 +362,11 @@ impl<'a> Walk<'_, 'a> {
                 }
             }
         }
-        let wanted = |judged: &Judged<'_>| match (suspects, judged.source) {
-            (Suspects::Named(names), Some(source)) => names.contains(source),
-            (Suspects::All, Some(_)) => true,
-            (_, None) => false,
-        };
-        let path = join(place.path, b"__pycache__");
-        match place.open_cache(buffer) {
-            None => {}
-            Some(Err(error)) => {
-                only_caches = false;
-                found.trouble(
-                    self.root.join(path.to_path_lossy()),
-                    "reading the directory",
-                    error,
-                );
-            }
-            Some(Ok(open)) => {
-                let cache = Cache {
-                    tree: self.tree,
-                    root: self.root,
-                    path: path.as_bstr(),
-                    directory: &open.directory,
-                    realm: realm.number,
-                    symlinked: open.symlinked,
-                };
-                let mut entries = 0;
-                for one in cache.each(place, entries_in(&open.names)) {
-                    entries += 1;
-                    // What has vanished keeps no directory from being a ghost.
-                    only_caches &= matches!(
-                        found.take(self.rules, &one, &wanted),
-                        Taken::Nothing | Taken::Judged(State::Orphan)
-                    );
-                }
-                hollow.caches = entries > 0;
-                only_caches &= entries == open.names.iter().count() && !open.symlinked;
-            }
-        }
-        let cache = Cache {
-            tree: self.tree,
-            root: self.root,
-            path: place.path,
-            directory: place.directory,
-            realm: realm.number,
-            symlinked: false,
-        };
-        for one in cache.each(place, entries_beside(place.names, &|_| false)) {
-            found.take(self.rules, &one, &wanted);
-        }
+        let asked = Asked::Every(suspects);
+        let here = (self.tree, realm.number);
+        let looked = place.look(here, self.rules, &asked, buffer, found);
+        hollow.caches = looked.entries > 0;
+        only_caches &= looked.only_orphans;
         if only_caches {
             found.hollow.push(hollow);
         }
