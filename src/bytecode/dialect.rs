@@ -46,7 +46,8 @@ pub struct Dialect {
     pub masked: bool,
     /// Keyed hash of PEP 552, where there is one.
     pub sip: Option<Sip>,
-    /// The one magic number the interpreter accepts, where it is known.
+    /// The one magic number of the releases, where it is known. It acquits nobody: pre-releases and
+    /// patched interpreters have others under the same tag, and whoever wrote an entry reads it.
     pub magic: Option<u16>,
     /// Whose entries these are.
     pub loader: Loader,
@@ -72,17 +73,14 @@ fn cpython_magic(minor: u32) -> Option<u16> {
 /// Magic number of CPython 2.7.
 const MAGIC_27: u16 = 62211;
 
-/// Whether another Python 2 than CPython 2.7 has this magic number and so may read entries beside
-/// their sources: the releases from 1.5 to 2.6 by CPython's own list; above 2.7's number PyPy 2.
-pub(super) fn other_python_2(magic: u16) -> bool {
-    matches!(
-        magic,
-        20_121 | 50_428 | 50_823 | 60_202 | 60_717 | 62_011 | 62_021 | 62_061 | 62_131 | 62_161
-    ) || (MAGIC_27 + 2..MAGIC_27 + 50).contains(&magic)
+/// Whether a Python 1 or 2 has this magic number and so may read entries beside their sources: the
+/// first of CPython's own list is the lowest of them, and Python 3's are all far below it.
+pub(super) fn before_python_3(magic: u16) -> bool {
+    magic >= 20_121
 }
 
-/// The magic number of an entry beside its source; `None` without the mark that follows it.
-pub(super) fn beside_magic(head: &[u8]) -> Option<u16> {
+/// The magic number at the head of an entry; `None` without the mark that follows it.
+pub(super) fn magic(head: &[u8]) -> Option<u16> {
     match head {
         [low, high, b'\r', b'\n', ..] => Some(u16::from_le_bytes([*low, *high])),
         _ => None,
@@ -110,7 +108,7 @@ impl Dialect {
             Kind::Companion | Kind::Leftover => None,
             Kind::Beside => Self::by_magic(head),
             Kind::Cached => {
-                let interpreter = Self::by_tag(name.tag)?;
+                let interpreter = Self::by_tag(name.tag)?.that_wrote(head)?;
                 match name.runner {
                     None => Some(interpreter),
                     Some(runner) => interpreter.under_pytest(runner),
@@ -151,6 +149,20 @@ impl Dialect {
         }
     }
 
+    /// What is known of the interpreter with this tag that wrote `head`. Where the magic number is not
+    /// that of the releases, the hash may be another one (3.11 moved to SipHash-1-3 on its way), and
+    /// in two versions the layout: 3.3 added the size with magic 3210, 3.7 the flags with 3392.
+    fn that_wrote(self, head: &[u8]) -> Option<Self> {
+        let (Some(release), Some(magic)) = (self.magic, magic(head)) else {
+            return Some(self);
+        };
+        if magic == release {
+            return Some(self);
+        }
+        let layout_moved = [3, 7].map(cpython_magic).contains(&Some(release));
+        (!layout_moved).then_some(Self { sip: None, ..self })
+    }
+
     fn python_2() -> Self {
         Self {
             layout: Layout::Mtime,
@@ -163,7 +175,7 @@ impl Dialect {
     }
 
     fn by_magic(head: &[u8]) -> Option<Self> {
-        (beside_magic(head)? == MAGIC_27).then(Self::python_2)
+        (magic(head)? == MAGIC_27).then(Self::python_2)
     }
 
     /// `pytest-8.3.4`: pytest before 6.2 writes 12 bytes, from 6.2 on 16. 9.2 moved to hashes,

@@ -50,7 +50,7 @@ pub(super) enum Answer {
 pub enum Mismatch {
     /// Too short for a header, or without the mark of one.
     Garbage,
-    /// Another interpreter's magic number.
+    /// Beside its source: a magic number that no Python 2 has.
     Magic,
     /// Flags that no interpreter knows.
     Flags,
@@ -113,10 +113,6 @@ impl Header {
     pub(super) fn answer(&self, dialect: &Dialect, source: &Stat) -> Answer {
         if self.magic[2..] != *b"\r\n" {
             return Answer::Rejected(Mismatch::Garbage);
-        }
-        let magic = u16::from_le_bytes([self.magic[0], self.magic[1]]);
-        if dialect.magic.is_some_and(|known| known != magic) {
-            return Answer::Rejected(Mismatch::Magic);
         }
         if self.flags > 3 {
             return Answer::Rejected(Mismatch::Flags);

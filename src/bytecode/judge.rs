@@ -10,7 +10,7 @@ use std::io;
 use bstr::ByteSlice as _;
 
 use super::State;
-use super::dialect::{Dialect, Loader, beside_magic, other_python_2};
+use super::dialect::{Dialect, Loader, before_python_3, magic};
 use super::header::{Answer, Header, Mismatch};
 use super::name::{EntryName, Kind};
 use super::reason::Reason;
@@ -193,11 +193,11 @@ pub fn judge(
     };
     let Some(dialect) = Dialect::of(name, &head) else {
         // While the source exists no Python 3 reads an entry beside it.
-        return match beside_magic(&head) {
+        return match magic(&head) {
             None if name.kind == Kind::Beside => {
                 Verdict::new(State::Rejected, Reason::Mismatch(Mismatch::Garbage))
             }
-            Some(magic) if name.kind == Kind::Beside && !other_python_2(magic) => {
+            Some(magic) if name.kind == Kind::Beside && !before_python_3(magic) => {
                 Verdict::new(State::Rejected, Reason::Mismatch(Mismatch::Magic))
             }
             _ => by_times(&times),
@@ -499,7 +499,6 @@ mod tests {
         assert_eq!(judge_bytes(good.clone()), State::Racy);
         assert_eq!(judge_bytes(stamp(3495, 2, TOUCHED as u32, 4)), State::Racy);
         for bytes in [
-            stamp(3494, 0, TOUCHED as u32, 4),
             stamp(3495, 0, TOUCHED as u32 + 1, 4),
             stamp(3495, 0, TOUCHED as u32, 5),
             stamp(3495, 4, TOUCHED as u32, 4),
@@ -509,6 +508,33 @@ mod tests {
         ] {
             assert_eq!(judge_bytes(bytes), State::Rejected);
         }
+    }
+
+    /// Pre-releases and patched interpreters have other magic numbers under the same tag.
+    #[test]
+    fn another_magic_number_acquits_nobody() {
+        let judged = |tag: &str, bytes: Vec<u8>| {
+            let name = format!("m.{tag}.pyc");
+            let mut desk = Desk {
+                entry: bytes,
+                source: b"V=1\n".to_vec(),
+                ..Desk::default()
+            };
+            state(&name, &entry(0), &source(4), &mut desk, false)
+        };
+        let second = TOUCHED as u32;
+        assert_eq!(
+            judged("cpython-313", stamp(3570, 0, second, 4)),
+            State::Racy
+        );
+        assert_eq!(
+            judged("cpython-313", stamp(3570, 0, second + 1, 4)),
+            State::Rejected
+        );
+        // 3.11 changed its hash on the way to the release, and 3.7 its layout.
+        assert_eq!(judged("cpython-311", stamp(3455, 1, 0, 0)), State::Racy);
+        let older = [&stamp(3391, second, 4, 0)[..12], b"\xe3\0\0\0"].concat();
+        assert_eq!(judged("cpython-37", older), State::Racy);
     }
 
     #[test]
@@ -687,9 +713,12 @@ mod tests {
             judged(b"\x03\xf3\r\n\x01\xf1\x53\x65c\0\0\0\0", 0),
             State::Rejected
         );
-        let other_2 = b"\x0a\xf3\r\n\x01\xf1\x53\x65c\0\0\0\0";
-        assert_eq!(judged(other_2, 0), State::Racy);
-        assert_eq!(judged(other_2, 3 * SECOND), State::Settled);
+        // PyPy 2, a pre-release of 2.7, the first of CPython's list.
+        for other_2 in [b"\x0a\xf3", b"\xe5\xf2", b"\x99\x4e"] {
+            let other_2 = [other_2, &b"\r\n\x01\xf1\x53\x65c\0\0\0\0"[..]].concat();
+            assert_eq!(judged(&other_2, 0), State::Racy);
+            assert_eq!(judged(&other_2, 3 * SECOND), State::Settled);
+        }
         assert_eq!(
             judged(b"\xa7\x0d\r\n\0\0\0\0\0\xf1\x53\x65", 0),
             State::Rejected

@@ -28,7 +28,7 @@ pub use reason::{Reason, Span};
 pub enum State {
     /// Its source is gone.
     Orphan,
-    /// The interpreter will not load it: other mtime, size, hash or magic.
+    /// The interpreter will not load it: other mtime, size or hash, or no bytecode.
     Rejected,
     /// Accepted by the interpreter and compiled from what is on disk.
     Settled,

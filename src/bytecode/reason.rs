@@ -100,7 +100,7 @@ impl fmt::Display for Reason {
             ),
             Self::Mismatch(mismatch) => f.write_str(match mismatch {
                 Mismatch::Garbage => "it is no bytecode: the interpreter compiles anew",
-                Mismatch::Magic => "its magic number is not this interpreter's",
+                Mismatch::Magic => "its magic number is Python 3's, which reads nothing beside a source that exists",
                 Mismatch::Flags => "its flags are not known to the interpreter",
                 Mismatch::Mtime => "its recorded mtime is not its source's",
                 Mismatch::Size => "its recorded size is not its source's",

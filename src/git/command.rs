@@ -194,6 +194,21 @@ impl Git {
         Some(line.to_str_lossy().trim().to_owned())
     }
 
+    /// Whether HEAD names a branch that has no commit yet. False where git cannot say (before 2.43).
+    pub(super) fn is_unborn(&self) -> bool {
+        let Ok(name) = self.run(&["symbolic-ref", "--quiet", "HEAD"]) else {
+            return false;
+        };
+        let name = OsStr::from_bytes(name.trim_end());
+        let exists = self
+            .command()
+            .args(["show-ref", "--exists"])
+            .arg(name)
+            .output();
+        // 2 for a reference that is missing, 1 for one that cannot be read.
+        exists.is_ok_and(|output| output.status.code() == Some(2))
+    }
+
     pub(super) fn merge_base(&self, one: &str, two: &str) -> Result<String> {
         Ok(self
             .run(&["merge-base", one, two])?

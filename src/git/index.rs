@@ -16,6 +16,8 @@ use crate::fsys::relative::join;
 /// The index of one repository.
 pub struct Index {
     state: gix_index::File,
+    /// Whether there is a file: a missing one tells nothing of what is tracked.
+    pub exists: bool,
     /// When git last wrote it: entries touched since may be racily clean.
     pub written: Time,
     /// When the file was made, which is when the git operation that wrote it began.
@@ -88,6 +90,7 @@ impl Index {
             Vec::new()
         };
         Ok(Self {
+            exists: metadata.is_some(),
             written: metadata
                 .as_ref()
                 .and_then(|data| time(data.modified()))

@@ -12,8 +12,6 @@ pub struct Rules {
     pub file_mode: bool,
     /// Whether symlinks are symlinks on disk (`core.symlinks`).
     pub symlinks: bool,
-    /// Whether the ctime counts (`core.trustctime`).
-    pub ctime: bool,
 }
 
 impl Rules {
@@ -22,17 +20,17 @@ impl Rules {
         Self {
             file_mode: repo.config_bool("core.filemode", true),
             symlinks: repo.config_bool("core.symlinks", true),
-            ctime: repo.config_bool("core.trustctime", true),
         }
     }
 }
 
-/// Whether the recorded stat is the file's. Nanoseconds count where both sides have them: it costs
-/// a look at the content at most.
-pub fn stat_matches(entry: &IndexEntry<'_>, stat: &Stat, rules: Rules) -> bool {
+/// Whether the recorded stat is the file's. Nanoseconds count where both sides have them, and the
+/// ctime always: `core.trustctime` and `core.checkStat` say what git's index is to take for a change,
+/// and a needless mismatch costs a look at the content at most.
+pub fn stat_matches(entry: &IndexEntry<'_>, stat: &Stat) -> bool {
     entry.size() == stat.size as u32
         && same_time(entry.mtime(), stat.mtime)
-        && (!rules.ctime || same_time(entry.ctime(), stat.ctime))
+        && same_time(entry.ctime(), stat.ctime)
         && entry.ino() == stat.ino as u32
         && entry.owner() == (stat.uid, stat.gid)
 }

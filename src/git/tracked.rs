@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::diff::head_files;
@@ -43,18 +44,19 @@ impl Tracked {
         let mut tracked = Self::default();
         // The index of a partial commit holds less than the repository's own.
         let own = repo.git_dir().join("index");
-        let mut whole = true;
-        match repo.index() {
-            Ok(index) => tracked.indexes.push(Arc::clone(index)),
-            Err(_) => whole = false,
-        }
+        let mut read = vec![repo.index().map(Arc::clone)];
         if own != repo.index_path() {
-            match Index::read(&own, repo.is_sha256()) {
-                Ok(index) => tracked.indexes.push(Arc::new(index)),
-                Err(_) => whole = false,
-            }
+            read.push(Index::read(&own, repo.is_sha256()).map(Arc::new));
         }
-        if !whole || tracked.indexes.iter().any(|index| !index.folded.is_empty()) {
+        // HEAD has what a sparse index folds away, and what a missing one held before.
+        let says_all = |index: &Result<Arc<Index>>| {
+            index
+                .as_ref()
+                .is_ok_and(|index| index.exists && index.folded.is_empty())
+        };
+        let whole = read.iter().all(says_all);
+        tracked.indexes = read.into_iter().flatten().collect();
+        if !whole {
             match head_files(repo, may_be_bytecode) {
                 Ok(files) => tracked.head = files.into_iter().collect(),
                 Err(_) => tracked.unknown = true,

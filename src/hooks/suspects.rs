@@ -13,7 +13,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::event::Event;
 use crate::fsys::{Stat, Time};
-use crate::git::stat::{Rules, stat_matches};
+use crate::git::stat::stat_matches;
 use crate::git::{Change, ChangeKind, Index, IndexEntry, Repo, diff, is_python, safe};
 
 /// A source whose entries an event makes suspect.
@@ -163,14 +163,13 @@ impl Sets<'_> {
 
     fn disk(&mut self) {
         let Ok(index) = self.repo.index() else { return };
-        let rules = Rules::of(self.repo);
         let mut paths = Vec::new();
         for entry in index
             .entries()
             .filter(|entry| entry.is_blob() && is_python(entry.path))
         {
             let path = self.repo.root().join(entry.path.to_path_lossy());
-            if Stat::of(&path).is_ok_and(|stat| !stat_matches(&entry, &stat, rules)) {
+            if Stat::of(&path).is_ok_and(|stat| !stat_matches(&entry, &stat)) {
                 paths.push(entry.path.to_owned());
             }
         }

@@ -58,7 +58,7 @@ pub fn compare(
     if entry.size() != 0 && entry.size() != stat.size as u32 {
         return Comparison::Differs;
     }
-    if stat_matches(entry, stat, rules) && entry.mtime().sec < index.written.sec {
+    if stat_matches(entry, stat) && entry.mtime().sec < index.written.sec {
         return Comparison::Same;
     }
     let Ok(bytes) = read() else {

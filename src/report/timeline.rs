@@ -99,8 +99,10 @@ fn header(text: &mut String, explained: &Explained) {
     let magic = u16::from_le_bytes([header.magic[0], header.magic[1]]);
     let known = explained.dialect.and_then(|dialect| dialect.magic);
     let note = match known {
-        Some(known) if known == magic => " (this interpreter's)".to_owned(),
-        Some(known) => format!(" (this interpreter's is {known})"),
+        Some(known) if known == magic => " (the release's)".to_owned(),
+        Some(known) => {
+            format!(" (the release's is {known}: a pre-release or a patched interpreter wrote it)")
+        }
         None => String::new(),
     };
     line(text, "magic", &format!("{magic}{note}"));

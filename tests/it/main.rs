@@ -33,3 +33,4 @@ mod runaway;
 mod selfcheck;
 mod snapshots;
 mod staleness;
+mod survivors;

@@ -97,12 +97,21 @@ pub fn staged(repo: &Repo) -> Result<Vec<Change>> {
     }
 }
 
+/// Whether HEAD names a branch that has no commit yet.
+fn is_unborn(repo: &Repo) -> bool {
+    match repo.answers() {
+        Answers::Libgit2(repository) => unborn(repository),
+        Answers::Command(git) => git.is_unborn(),
+    }
+}
+
 fn unborn(repository: &Repository) -> bool {
     repository.find_reference("HEAD").is_ok_and(|head| {
-        head.symbolic_target()
-            .ok()
-            .flatten()
-            .is_some_and(|name| repository.find_reference(name).is_err())
+        head.symbolic_target().ok().flatten().is_some_and(|name| {
+            let missing = git2::ErrorCode::NotFound;
+            let found = repository.find_reference(name);
+            found.is_err_and(|error| error.code() == missing)
+        })
     })
 }
 
@@ -134,12 +143,16 @@ fn tree<'t>(
     Ok(Some(tree))
 }
 
-/// The files of HEAD's tree that `wanted` takes by their names.
+/// The files of HEAD's tree that `wanted` takes by their names; none while HEAD's branch has no
+/// commit.
 ///
 /// # Errors
-/// If there is no such tree or it cannot be read.
+/// If the tree cannot be read.
 pub(super) fn head_files(repo: &Repo, wanted: fn(&[u8]) -> bool) -> Result<Vec<BString>> {
     let head = repo.resolve("HEAD^{tree}");
+    if head.is_none() && is_unborn(repo) {
+        return Ok(Vec::new());
+    }
     let head = head.context("HEAD's tree cannot be read: `git fsck` tells more")?;
     match repo.answers() {
         Answers::Libgit2(repository) => files(repo, repository, &head, wanted),
