@@ -54,14 +54,15 @@ impl Tracked {
                 .as_ref()
                 .is_ok_and(|index| index.exists && index.folded.is_empty())
         };
-        let whole = read.iter().all(says_all);
-        tracked.indexes = read.into_iter().flatten().collect();
-        if !whole {
+        if !read.iter().all(says_all) {
             match head_files(repo, may_be_bytecode) {
-                Ok(files) => tracked.head = files.into_iter().collect(),
+                Ok(Some(files)) => tracked.head = files.into_iter().collect(),
+                // Nothing is staged and nothing committed, unless there is an index and it is junk.
+                Ok(None) => tracked.unknown = read.iter().any(Result::is_err),
                 Err(_) => tracked.unknown = true,
             }
         }
+        tracked.indexes = read.into_iter().flatten().collect();
         tracked
     }
 

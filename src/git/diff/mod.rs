@@ -143,21 +143,22 @@ fn tree<'t>(
     Ok(Some(tree))
 }
 
-/// The files of HEAD's tree that `wanted` takes by their names; none while HEAD's branch has no
+/// The files of HEAD's tree that `wanted` takes by their names; `None` while HEAD's branch has no
 /// commit.
 ///
 /// # Errors
 /// If the tree cannot be read.
-pub(super) fn head_files(repo: &Repo, wanted: fn(&[u8]) -> bool) -> Result<Vec<BString>> {
+pub(super) fn head_files(repo: &Repo, wanted: fn(&[u8]) -> bool) -> Result<Option<Vec<BString>>> {
     let head = repo.resolve("HEAD^{tree}");
     if head.is_none() && is_unborn(repo) {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let head = head.context("HEAD's tree cannot be read: `git fsck` tells more")?;
-    match repo.answers() {
-        Answers::Libgit2(repository) => files(repo, repository, &head, wanted),
-        Answers::Command(git) => git.files(&head, wanted),
-    }
+    let files = match repo.answers() {
+        Answers::Libgit2(repository) => files(repo, repository, &head, wanted)?,
+        Answers::Command(git) => git.files(&head, wanted)?,
+    };
+    Ok(Some(files))
 }
 
 /// The files of a tree that `wanted` takes by their names.
