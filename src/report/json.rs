@@ -153,6 +153,13 @@ impl Report {
         }
     }
 
+    /// The report as one line.
+    pub fn line(&self) -> String {
+        let mut line = serde_json::to_string(self).unwrap_or_default();
+        line.push('\n');
+        line
+    }
+
     /// The report as text, ending with a newline.
     pub fn text(&self) -> String {
         // A struct of strings and numbers always serializes.

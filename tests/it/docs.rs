@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::harness::{COMMANDS, Dir, MANIFEST, bin_directory, interpreter};
 
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
@@ -15,6 +15,7 @@ const PAGES: [&str; 11] = [
     "docs/configuration.md",
     "docs/how-it-decides.md",
     "docs/recipes.md",
+    "docs/runners.md",
     "docs/troubleshooting.md",
 ];
 

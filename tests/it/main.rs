@@ -34,3 +34,4 @@ mod selfcheck;
 mod snapshots;
 mod staleness;
 mod survivors;
+mod wait;

@@ -4,7 +4,9 @@ mod outcome;
 mod reasons;
 mod sweep;
 mod tell;
+mod told;
 mod verdict;
+mod wait;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -55,6 +57,14 @@ pub struct Gate {
     /// Change nothing; list what would be purged
     #[arg(long, conflicts_with = "command")]
     pub dry_run: bool,
+    /// Say ready, wait until a runner's own sweep has ended, and certify that
+    ///
+    /// For a sweep that is not the gate's child. Two lines of JSON on standard output, each a report: the
+    /// first when the sweep may begin (`verdict` PASS), the second with the verdict. In between the runner
+    /// writes one line on standard input, {"status": N}, with the exit status of its sweep. See
+    /// docs/runners.md.
+    #[arg(long, conflicts_with_all = ["command", "dry_run"])]
+    pub wait: bool,
     /// The sweep: a command and its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -76,11 +86,14 @@ impl Gate {
             Ok(certified) => certified,
             Err(error) => {
                 // The report of an earlier gate must not pass for that of this one.
+                let mut report = Report::new("gate", &Scan::default(), true);
+                report.verdict = Some(Verdict::Inconclusive.word());
+                report.reasons.push(format!("{error:#}"));
                 if let Some(file) = report_file {
-                    let mut report = Report::new("gate", &Scan::default(), true);
-                    report.verdict = Some(Verdict::Inconclusive.word());
-                    report.reasons.push(format!("{error:#}"));
                     file.write(&report.text())?;
+                }
+                if self.wait {
+                    output(&report.line())?;
                 }
                 return Err(error);
             }
@@ -90,7 +103,9 @@ impl Gate {
             file.write(&report.text())?;
         }
         self.tell(global, terminal, &scan, &outcome, &excluded)?;
-        if global.format == Format::Json && self.command.is_empty() {
+        if self.wait {
+            output(&report.line())?;
+        } else if global.format == Format::Json && self.command.is_empty() {
             output(&report.text())?;
         }
         Ok(ExitCode::from(outcome.status))
@@ -148,6 +163,12 @@ impl Gate {
         }
         purge::due(&mut scan, self.dry_run);
 
+        if self.wait && self.isolation == Some(Isolation::Fresh) {
+            bail!(
+                "--isolation fresh needs a COMMAND to give the prefix to: with --wait the runner sets \
+                 PYTHONPYCACHEPREFIX itself"
+            );
+        }
         let isolation = self
             .isolation
             .or(session.config.isolation)
@@ -218,24 +239,29 @@ impl Gate {
                 sweep: None,
             });
         }
-        if self.command.is_empty() {
-            return Ok(Outcome {
-                verdict: Verdict::Pass,
-                status: 0,
-                reasons,
-                sweep: None,
-            });
+        let ready = Outcome {
+            verdict: Verdict::Pass,
+            status: 0,
+            reasons,
+            sweep: None,
+        };
+        if self.command.is_empty() && !self.wait {
+            return Ok(ready);
         }
-        let (sweep, mut verdict, mut status, mut reasons) =
-            match Outcome::of_running(&self.command, isolation)? {
-                Outcome {
-                    verdict,
-                    status,
-                    reasons,
-                    sweep: Some(sweep),
-                } => (sweep, verdict, status, reasons),
-                not_started => return Ok(not_started),
-            };
+        let ended = if self.wait {
+            wait::sweep(&self.report_of(scan, &ready))?
+        } else {
+            Outcome::of_running(&self.command, isolation)?
+        };
+        let (sweep, mut verdict, mut status, mut reasons) = match ended {
+            Outcome {
+                verdict,
+                status,
+                reasons,
+                sweep: Some(sweep),
+            } => (sweep, verdict, status, reasons),
+            not_known => return Ok(not_known),
+        };
         let before = reasons.len();
         match self.payload_again(global, session, commit) {
             Err(error) => reasons.push(format!(

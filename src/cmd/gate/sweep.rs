@@ -16,6 +16,8 @@ use signal_hook::low_level::siginfo::Cause;
 /// What became of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
+    /// Its words.
+    pub argv: Vec<String>,
     /// Its exit status; 128+n where a signal ended it.
     pub status: u8,
     /// How long it took.
@@ -64,6 +66,10 @@ pub fn run(argv: &[OsString], prefix: Option<&Path>) -> io::Result<Sweep> {
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(Sweep {
+        argv: argv
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
         status: u8::try_from(code).unwrap_or(u8::MAX),
         took,
     })

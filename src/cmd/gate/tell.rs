@@ -21,18 +21,15 @@ impl Gate {
         report.verdict = (!self.dry_run).then(|| outcome.verdict.word());
         report.reasons.clone_from(&outcome.reasons);
         report.sweep = outcome.sweep.as_ref().map(|sweep| SweepPart {
-            argv: self
-                .command
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
+            argv: sweep.argv.clone(),
             exit: sweep.status,
             seconds: sweep.took.as_secs_f64(),
         });
         report
     }
 
-    /// The summary: on standard error where there is a command, whose output is the caller's.
+    /// The summary: on standard error where there is a command, whose output is the caller's, or a
+    /// runner, which reads reports.
     pub(super) fn tell(
         &self,
         global: &Global,
@@ -41,7 +38,7 @@ impl Gate {
         outcome: &Outcome,
         excluded: &[String],
     ) -> Result<()> {
-        let with_command = !self.command.is_empty();
+        let with_command = !self.command.is_empty() || self.wait;
         let mut lines = String::new();
         let machine = global.format == Format::Json && !with_command;
         if !machine {
@@ -63,7 +60,7 @@ impl Gate {
         for reason in &outcome.reasons {
             message(&format!("pycgate: {reason}"));
         }
-        if with_command && outcome.sweep.is_none() && !global.quiet {
+        if !self.command.is_empty() && outcome.sweep.is_none() && !global.quiet {
             message("pycgate: the command was not run");
         }
         let style = match outcome.verdict {

@@ -1,0 +1,65 @@
+//! The sweep of a runner that is not the gate's child: `gate --wait`.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use signal_hook::consts::{SIGINT, SIGQUIT};
+
+use super::outcome::Outcome;
+use super::sweep::Sweep;
+use super::told::Told;
+use super::verdict::{GATE_FAILED, Verdict};
+use crate::report::json::Report;
+use crate::report::style::output;
+
+/// Says that the sweep may begin, and waits for the runner's word, or for the end of standard
+/// input.
+///
+/// # Errors
+/// If standard output cannot be written to.
+pub fn sweep(ready: &Report) -> Result<Outcome> {
+    // A key at the terminal reaches the runner as well, and its end is what ends the waiting.
+    for signal in [SIGINT, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
+            .context("cannot handle signals")?;
+    }
+    output(&ready.line())?;
+    let started = Instant::now();
+    let told = Told::read(io::stdin().lock());
+    let took = started.elapsed();
+    Ok(match told {
+        Ok(Some(told)) => {
+            let (verdict, reasons) = told.verdict();
+            let status = told.status();
+            Outcome {
+                verdict,
+                status: match verdict {
+                    Verdict::Inconclusive => GATE_FAILED,
+                    _ => status,
+                },
+                reasons,
+                sweep: Some(Sweep {
+                    argv: told.argv,
+                    status,
+                    took,
+                }),
+            }
+        }
+        Ok(None) => {
+            unknown("the runner ended without telling the exit status of its sweep".to_owned())
+        }
+        Err(error) => unknown(format!("the runner's word is not understood: {error:#}")),
+    })
+}
+
+fn unknown(reason: String) -> Outcome {
+    Outcome {
+        verdict: Verdict::Inconclusive,
+        status: GATE_FAILED,
+        reasons: vec![reason],
+        sweep: None,
+    }
+}
