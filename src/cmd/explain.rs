@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, BString};
 use clap::Args;
 
 use crate::bytecode::{
     Dialect, EntryFacts, SourceFacts, Verdict, parse_beside, parse_in_pycache, timeline,
 };
 use crate::cmd::session::Session;
+use crate::fsys::path::{below, of_prefix, to_git};
 use crate::fsys::relative::split;
 use crate::fsys::{Dir, Stat, resolve};
 use crate::options::{Format, Global};
@@ -49,9 +50,8 @@ impl Explain {
         };
         let mut scan = scan::sources(&options, &[wanted])?;
         if let Some(entry) = &entry {
-            scan.entries.retain(|found| {
-                &scan.trees[found.tree].root.join(found.path.to_path_lossy()) == entry
-            });
+            scan.entries
+                .retain(|found| below(&scan.trees[found.tree].root, &found.path) == *entry);
         }
         if let Some(trouble) = scan.troubles.first() {
             bail!("{trouble}");
@@ -84,11 +84,10 @@ impl Explain {
 impl Explain {
     /// The source that is meant, relative to the root, and the entry where the user named one.
     fn meant(&self, session: &Session) -> Result<(BString, Option<PathBuf>)> {
-        use std::os::unix::ffi::OsStrExt;
         let absolute = std::path::absolute(&self.path)?;
         let name = absolute
             .file_name()
-            .map(|name| name.as_bytes().to_vec())
+            .map(|name| to_git(name).to_vec())
             .unwrap_or_default();
         let directory = absolute.parent().unwrap_or(Path::new("/"));
         if absolute.symlink_metadata().is_err() && !name.ends_with(b".py") {
@@ -107,8 +106,11 @@ impl Explain {
             .prefixes
             .iter()
             .find_map(|prefix| directory.strip_prefix(prefix).ok());
-        let (parsed, sources) = if let Some(below) = for_prefix {
-            (parse_in_pycache(&name), PathBuf::from("/").join(below))
+        let (parsed, sources) = if let Some(inside) = for_prefix {
+            (
+                parse_in_pycache(&name),
+                of_prefix(&to_git(inside), &session.root),
+            )
         } else if directory
             .file_name()
             .is_some_and(|name| name == "__pycache__")
@@ -128,13 +130,11 @@ impl Explain {
             .into_iter()
             .min_by_key(|name| !name.ends_with(b".py"));
         let source = existing.unwrap_or_else(|| parsed.likely_source());
-        let source = sources.join(std::ffi::OsStr::from_bytes(&source));
+        let source = below(&sources, &source);
         let real = absolute
             .parent()
             .and_then(|parent| parent.canonicalize().ok())
-            .map_or(absolute.clone(), |parent| {
-                parent.join(std::ffi::OsStr::from_bytes(&name))
-            });
+            .map_or(absolute.clone(), |parent| below(&parent, &name));
         Ok((session.relative(&source)?, Some(real)))
     }
 }
@@ -154,7 +154,7 @@ fn explained(session: &Session, scan: &Scan, entry: &Entry) -> Result<Explained>
         .parsed()
         .context("the scan lists nothing but entries")?;
     let source = entry.source.as_ref().and_then(|source| {
-        let path = session.root.join(source.to_path_lossy());
+        let path = below(&session.root, source);
         let facts = SourceFacts {
             stat: Stat::followed(&path).ok()?,
             links_touched: resolve(&path).ok()?.links_touched,

@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::Args;
 
+use crate::fsys::path::to_git;
 use crate::hooks::HookEvent;
 use crate::hooks::files::manager::Manager;
 use crate::hooks::files::plan::{self, Action, Item};
 use crate::hooks::files::site::{Chosen, Site};
 use crate::hooks::files::{apply, configured};
-use crate::hooks::git;
 use crate::options::Global;
 use crate::report::style::message;
 
@@ -216,7 +216,7 @@ fn program() -> Option<Vec<u8>> {
             .map(|directory| directory.join(name))
             .find(|candidate| candidate.canonicalize().is_ok_and(|found| found == real))
     });
-    Some(git::bytes(&on_path.unwrap_or(running)))
+    Some(to_git(&on_path.unwrap_or(running)).to_vec())
 }
 
 fn describe(text: &mut String, site: &Site, items: &[Item], dry_run: bool) {

@@ -7,6 +7,7 @@ use bstr::ByteSlice;
 
 use crate::bytecode::{Kind, Reason, State};
 use crate::cmd::session::Session;
+use crate::fsys::path::below;
 use crate::python::prove::{Answer, Question, prove};
 use crate::scan::{self, Entry, Scan};
 
@@ -66,7 +67,7 @@ fn question(session: &Session, scan: &Scan, entry: &Entry) -> Result<Question, &
         return Err("a tool has rewritten the source before compiling it");
     }
     let source = entry.source.as_ref().ok_or("its source is gone")?;
-    let source = session.root.join(source.to_path_lossy());
+    let source = below(&session.root, source);
     let directory = source.parent().unwrap_or(&session.root);
     if scan::owners(directory, &parsed).len() > 1 {
         return Err("several sources share this entry, and it can be the code of one of them only");

@@ -10,6 +10,7 @@ use clap::Args;
 
 use crate::bytecode::State;
 use crate::cmd::session::Session;
+use crate::fsys::path::{below, from_git};
 use crate::options::{Format, Global};
 use crate::purge;
 use crate::report::json::Report;
@@ -78,7 +79,6 @@ impl Purge {
 
 impl Purge {
     fn read_paths(&self, file: &Path) -> Result<Vec<PathBuf>> {
-        use std::os::unix::ffi::OsStrExt;
         let mut bytes = Vec::new();
         if file.as_os_str() == "-" {
             std::io::stdin()
@@ -98,7 +98,7 @@ impl Purge {
         });
         Ok(names
             .filter(|name| !name.is_empty())
-            .map(|name| PathBuf::from(std::ffi::OsStr::from_bytes(name)))
+            .map(|name| from_git(name).into_owned())
             .collect())
     }
 
@@ -139,18 +139,14 @@ impl Purge {
 }
 
 fn is_directory(root: &Path, path: &BString) -> bool {
-    root.join(path.to_path_lossy())
+    below(root, path)
         .symlink_metadata()
         .is_ok_and(|data| data.is_dir())
 }
 
 /// A source the user names. `mod.pyc` beside one that is gone may go only if git knows the source.
 fn wanted(session: &Session, path: BString) -> Wanted {
-    let gone = session
-        .root
-        .join(path.to_path_lossy())
-        .symlink_metadata()
-        .is_err();
+    let gone = below(&session.root, &path).symlink_metadata().is_err();
     let repo = session.repo.as_ref();
     let beside = gone && repo.is_some_and(|repo| repo.knows(path.as_bstr()));
     Wanted {

@@ -8,6 +8,7 @@ use bstr::BString;
 
 use crate::config::{Config, Numba};
 use crate::exclude::Exclude;
+use crate::fsys::path::relative_to;
 use crate::git::Repo;
 use crate::options::Global;
 use crate::payload::Base;
@@ -139,7 +140,6 @@ impl Session {
     /// # Errors
     /// If it lies outside the work tree.
     pub fn relative(&self, path: &Path) -> Result<BString> {
-        use std::os::unix::ffi::OsStrExt;
         let absolute = plain(&self.directory.join(path));
         // The last component may itself be a symlink, which is what is meant then.
         let resolved = match (
@@ -150,8 +150,8 @@ impl Session {
             _ => absolute.canonicalize().unwrap_or_else(|_| absolute.clone()),
         };
         for candidate in [&resolved, &absolute] {
-            if let Ok(relative) = candidate.strip_prefix(&self.root) {
-                return Ok(relative.as_os_str().as_bytes().into());
+            if let Some(relative) = relative_to(candidate, &self.root) {
+                return Ok(relative);
             }
         }
         bail!(

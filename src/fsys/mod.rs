@@ -5,14 +5,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod path;
 pub mod relative;
 mod threads;
 #[cfg(unix)]
 mod unix;
-
-pub use threads::{Shared, WORTH_THREADS, cores, in_threads};
 #[cfg(unix)]
-pub use unix::{Dir, DirBuffer, FileType, Resolved, resolve};
+use unix as platform;
+
+pub use platform::{Dir, DirBuffer, FileType, Resolved, resolve};
+pub use threads::{Shared, WORTH_THREADS, cores, in_threads};
 
 /// A point in time as the file system keeps it: seconds and nanoseconds since 1970-01-01 UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,5 +1,6 @@
 //! Directory handles, stats and symlinks of Unix.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -9,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use bstr::BStr;
 pub use rustix::fs::FileType;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, ResolveFlags};
 
@@ -66,6 +68,26 @@ impl Stat {
     pub fn followed(path: &Path) -> io::Result<Self> {
         Ok(rustix::fs::stat(path)?.into())
     }
+}
+
+/// The bytes of a path are git's form.
+pub fn to_git(path: &OsStr) -> Cow<'_, BStr> {
+    Cow::Borrowed(BStr::new(path.as_bytes()))
+}
+
+/// Git's form is the bytes of a path.
+pub fn from_git(path: &[u8]) -> Cow<'_, Path> {
+    Cow::Borrowed(Path::new(OsStr::from_bytes(path)))
+}
+
+/// Paths have no drives.
+pub fn without_drive(path: &[u8]) -> &[u8] {
+    path
+}
+
+/// Text is bytes.
+pub fn text(bytes: &[u8]) -> Cow<'_, OsStr> {
+    Cow::Borrowed(OsStr::from_bytes(bytes))
 }
 
 /// Longest path handed to the kernel at once; longer ones are opened in pieces.

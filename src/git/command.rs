@@ -3,7 +3,6 @@
 
 use std::ffi::OsStr;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,6 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use bstr::{BString, ByteSlice};
 
 use super::change::{Change, ChangeKind, is_python};
+use crate::fsys::path::{from_git, text};
 
 /// Variables that tie a command to one repository; they are not for submodules and nested ones.
 pub const LOCAL_VARIABLES: [&str; 9] = [
@@ -144,7 +144,7 @@ impl Git {
 
     pub(super) fn layout(&self) -> Result<Layout> {
         let absolute = "--path-format=absolute";
-        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        let path = |bytes: &[u8]| from_git(bytes).into_owned();
         let all = self.run(&[
             "rev-parse",
             absolute,
@@ -199,7 +199,7 @@ impl Git {
         let Ok(name) = self.run(&["symbolic-ref", "--quiet", "HEAD"]) else {
             return false;
         };
-        let name = OsStr::from_bytes(name.trim_end());
+        let name = text(name.trim_end()).into_owned();
         let exists = self
             .command()
             .args(["show-ref", "--exists"])

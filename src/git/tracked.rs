@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::diff::head_files;
 use super::index::Index;
 use super::repo::Repo;
+use crate::fsys::path::relative_to;
 use crate::fsys::relative::join;
 
 /// What one repository tracks. Where neither an index nor HEAD can say, everything counts as
@@ -73,13 +73,13 @@ impl Tracked {
         let (Ok(repo), Ok(directory)) = (Repo::nested(directory), directory.canonicalize()) else {
             return Self::unknown();
         };
-        match directory.strip_prefix(repo.root()) {
-            Ok(prefix) => Self {
-                prefix: prefix.as_os_str().as_bytes().into(),
+        match relative_to(&directory, repo.root()) {
+            Some(prefix) => Self {
+                prefix,
                 ..Self::of(&repo)
             },
             // Its configuration puts the work tree elsewhere.
-            Err(_) => Self::unknown(),
+            None => Self::unknown(),
         }
     }
 

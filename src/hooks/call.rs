@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result, bail};
 use bstr::{BString, ByteSlice as _};
 
 use crate::config::did_you_mean;
+use crate::fsys::path::to_git;
 use crate::hooks::event::{Event, HookEvent};
-use crate::hooks::git::bytes;
 
 /// What a hook was called with.
 pub struct Call<'c> {
@@ -112,7 +112,7 @@ fn relative(name: &OsStr, root: &Path) -> Option<BString> {
     } else {
         path.strip_prefix(".").unwrap_or(path)
     };
-    Some(bytes(path).into())
+    Some(to_git(path).into_owned())
 }
 
 fn rewritten(command: Option<&str>, pairs: Vec<(String, String)>) -> Result<Event> {

@@ -115,28 +115,6 @@ fn parse_version(said: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// A path from the bytes that git prints.
-pub fn path(bytes: &[u8]) -> PathBuf {
-    #[cfg(unix)]
-    {
-        use std::os::unix::ffi::OsStrExt as _;
-        PathBuf::from(OsStr::from_bytes(bytes))
-    }
-    #[cfg(not(unix))]
-    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
-}
-
-/// The bytes of a path, with `/` between its parts, as shells and git want them.
-pub fn bytes(path: &Path) -> Vec<u8> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::ffi::OsStrExt as _;
-        path.as_os_str().as_bytes().to_vec()
-    }
-    #[cfg(not(unix))]
-    path.to_string_lossy().replace('\\', "/").into_bytes()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

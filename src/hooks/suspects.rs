@@ -12,6 +12,7 @@ use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::event::Event;
+use crate::fsys::path::below;
 use crate::fsys::{Stat, Time};
 use crate::git::stat::stat_matches;
 use crate::git::{Change, ChangeKind, Index, IndexEntry, Repo, diff, is_python, safe};
@@ -168,7 +169,7 @@ impl Sets<'_> {
             .entries()
             .filter(|entry| entry.is_blob() && is_python(entry.path))
         {
-            let path = self.repo.root().join(entry.path.to_path_lossy());
+            let path = below(self.repo.root(), entry.path);
             if Stat::of(&path).is_ok_and(|stat| !stat_matches(&entry, &stat)) {
                 paths.push(entry.path.to_owned());
             }
@@ -188,7 +189,7 @@ impl Sets<'_> {
 }
 
 fn absent(root: &Path, path: &BStr) -> bool {
-    match Stat::of(&root.join(path.to_path_lossy())) {
+    match Stat::of(&below(root, path)) {
         Ok(_) => false,
         Err(error) => matches!(
             error.kind(),

@@ -6,13 +6,13 @@
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice as _};
 
+use crate::fsys::path::below;
 use crate::fsys::relative::{join, split};
 use crate::git::blob::is_blob;
 use crate::git::{Attribute, Index, IndexEntry, Repo};
@@ -92,7 +92,7 @@ impl Attributes {
             self.reach(split(directory).0)
         };
         let file = join(directory, b".gitattributes");
-        let path = self.root.join(std::ffi::OsStr::from_bytes(&file));
+        let path = below(&self.root, &file);
         let own = if self.index.tracks(file.as_bstr()) && path.symlink_metadata().is_err() {
             // git reads it from the index then.
             Reach {

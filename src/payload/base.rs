@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::attributes::Said;
 use super::{Candidate, Comparer, Payload, Question};
+use crate::fsys::path::below;
 use crate::fsys::relative::{is_below, split, within};
 use crate::fsys::{FileType, Stat};
 use crate::git::blob::blob_id;
@@ -150,7 +151,7 @@ impl Base {
             let repo = if prefix.is_empty() {
                 repo
             } else {
-                nested = Repo::nested(&root.join(prefix.to_path()?))?;
+                nested = Repo::nested(&below(root, &prefix))?;
                 Some(&nested)
             };
             let Some(repo) = repo else { continue };
@@ -163,7 +164,7 @@ impl Base {
             .into_iter()
             .filter(|(path, _)| !excluded(path.as_bstr()) && self.is_wanted(path))
             .filter_map(|(path, known)| {
-                let hash = content_hash(&root.join(path.to_path_lossy()));
+                let hash = content_hash(&below(root, &path));
                 // An untracked source that has vanished since the walk is no source at all.
                 (known || hash.is_some()).then_some((path, hash))
             })
@@ -187,7 +188,7 @@ fn answer(
     asked: Vec<Candidate>,
 ) -> Result<Vec<Candidate>> {
     let own = |path: &BString| within(path.as_bstr(), prefix.as_bstr()).to_owned();
-    let bytes = |path: &BString| std::fs::read(root.join(path.to_path_lossy())).unwrap_or_default();
+    let bytes = |path: &BString| std::fs::read(below(root, path)).unwrap_or_default();
     let mut found = Vec::new();
     let (attributed, rest): (Vec<_>, Vec<_>) = asked.into_iter().partition(|candidate| {
         matches!(candidate.question, Question::Command | Question::Conversion)
@@ -255,10 +256,9 @@ fn content_hash(path: &Path) -> Option<[u8; 32]> {
     let stat = Stat::of(path).ok()?;
     let mut hasher = Sha256::new();
     if stat.file_type() == FileType::Symlink {
-        use std::os::unix::ffi::OsStrExt;
         let target = std::fs::read_link(path).unwrap_or_default();
         hasher.update(b"link\0");
-        hasher.update(target.as_os_str().as_bytes());
+        hasher.update(target.as_os_str().as_encoded_bytes());
         hasher.update(b"\0");
     }
     if Stat::followed(path).is_ok_and(|stat| stat.is_file()) {

@@ -11,6 +11,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::attributes::Attributes;
 use super::compare::{Comparison, compare};
+use crate::fsys::path::below;
 use crate::fsys::relative::join;
 use crate::fsys::{FileType, Stat};
 use crate::git::index::{Child, Index};
@@ -87,10 +88,7 @@ impl Comparer {
     /// # Errors
     /// If its repository or index cannot be read.
     pub fn submodule(root: &Path, prefix: &BStr) -> Result<Self> {
-        Self::of(
-            &Repo::nested(&root.join(prefix.to_path()?))?,
-            prefix.to_owned(),
-        )
+        Self::of(&Repo::nested(&below(root, prefix))?, prefix.to_owned())
     }
 
     /// Names the candidates of one directory (relative to this repository). `files` are its files

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -100,7 +99,7 @@ fn command(python: &Path, script: &str, directory: &Path) -> Command {
         .current_dir(directory)
         .stderr(Stdio::null());
     for (name, _) in std::env::vars_os() {
-        if name.as_bytes().starts_with(b"PYTHON") {
+        if name.as_encoded_bytes().starts_with(b"PYTHON") {
             command.env_remove(name);
         }
     }
@@ -162,7 +161,7 @@ fn ask(python: &Path, questions: &[&Question]) -> Result<Vec<Answer>> {
     for question in questions {
         let hex = |path: &Path| {
             path.as_os_str()
-                .as_bytes()
+                .as_encoded_bytes()
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect::<String>()

@@ -15,6 +15,7 @@ use super::venv::Venv;
 use super::{Counts, Entry, Options, Rules, Tree, Trouble};
 use crate::bytecode::{Kind, State};
 use crate::fsys::in_threads;
+use crate::fsys::path::{below, to_git};
 use crate::fsys::relative::{join, split};
 use crate::payload::{Candidate, Payload};
 
@@ -157,7 +158,5 @@ fn in_venv(root: &Path, path: &BStr) -> bool {
 }
 
 fn absolute(root: &Path, relative: &BString) -> BString {
-    use std::os::unix::ffi::OsStrExt;
-    let path = root.join(relative.to_path_lossy());
-    path.as_os_str().as_bytes().into()
+    to_git(&below(root, relative)).into_owned()
 }

@@ -25,6 +25,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::bytecode::{EntryName, Kind, Reason, State, parse_beside, parse_in_pycache};
 use crate::exclude::Exclude;
+use crate::fsys::path::below;
 use crate::fsys::{Dir, DirBuffer, relative};
 use crate::git::Repo;
 use crate::payload::{Base, Payload};
@@ -278,7 +279,7 @@ pub struct Scan {
 impl Scan {
     /// The absolute path of an entry.
     pub fn absolute(&self, entry: &Entry) -> PathBuf {
-        self.trees[entry.tree].root.join(entry.path.to_path_lossy())
+        below(&self.trees[entry.tree].root, &entry.path)
     }
 
     /// Leaves only what lies below some paths, or has its source there, and counts anew. The scan

@@ -2,7 +2,6 @@
 //! looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -14,6 +13,7 @@ use super::owner::{Owner, Realms};
 use super::place::{Place, open, other_way};
 use super::prefix::{self, Prefix};
 use super::{Options, Rules, Scan, Tree, TreeKind};
+use crate::fsys::path::{below, in_prefix_of};
 use crate::fsys::relative::split;
 use crate::fsys::{Dir, DirBuffer, Shared};
 use crate::payload::Payload;
@@ -158,7 +158,7 @@ fn realm_of(
     directories.reverse();
     for directory in directories {
         let nested = *known.entry(directory).or_insert_with_key(|directory| {
-            let absolute = options.root.join(directory.to_path_lossy());
+            let absolute = below(options.root, directory);
             let is_root = absolute.join(".git").symlink_metadata().is_ok();
             is_root.then(|| realms.add(Owner::Nested(absolute)))
         });
@@ -210,12 +210,7 @@ fn in_prefix(
         .collect();
     for root in &roots {
         for (&path, sources) in directories {
-            let absolute = root.join(path.to_path_lossy());
-            let inside: BString = absolute
-                .as_os_str()
-                .as_bytes()
-                .trim_start_with(|c| c == '/')
-                .into();
+            let inside = in_prefix_of(&below(root, path));
             if let Some(listed) = open(prefix.top(), inside.as_bstr(), None, buffer, found) {
                 let owners = Owners::of(sources);
                 let asked = Asked::Named(&owners);

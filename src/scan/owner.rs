@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{Entry, Options, Tree, Untouchable};
+use crate::fsys::path::{below, relative_to};
 use crate::fsys::relative::within;
 use crate::git::{Repo, Tracked};
 use crate::payload::{Base, Comparer};
@@ -75,7 +76,7 @@ impl Realms {
 
     /// Adds the repository whose root the walk has met.
     pub fn nested<'a>(&self, root: &Path, path: &BStr, around: &Realm<'a>) -> Arc<Realm<'a>> {
-        let directory = root.join(path.to_path_lossy());
+        let directory = below(root, path);
         let within = within(path, around.prefix.as_bstr());
         let comparer = around
             .comparer
@@ -109,13 +110,12 @@ impl Realms {
             let (root, tracked) =
                 known[entry.realm].get_or_insert_with(|| tracked_by(owner, options));
             let Some(root) = root else { continue };
-            let absolute = trees[entry.tree].root.join(entry.path.to_path_lossy());
-            let Ok(relative) = absolute.strip_prefix(root) else {
+            let absolute = below(&trees[entry.tree].root, &entry.path);
+            let Some(relative) = relative_to(&absolute, root) else {
                 // Reached by another way than its repository knows: nothing can say.
                 entry.untouchable = Some(Untouchable::Unknown);
                 continue;
             };
-            use std::os::unix::ffi::OsStrExt;
             // The outer repository may track files of a directory that became a repository later.
             let outer = || {
                 options.repo.is_some_and(|repo| {
@@ -127,7 +127,7 @@ impl Realms {
             };
             if tracked.is_unknown() {
                 entry.untouchable = Some(Untouchable::Unknown);
-            } else if tracked.contains(relative.as_os_str().as_bytes().as_bstr()) || outer() {
+            } else if tracked.contains(relative.as_bstr()) || outer() {
                 entry.untouchable = Some(Untouchable::Tracked);
             }
         }

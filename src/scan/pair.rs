@@ -1,10 +1,9 @@
 //! One entry with its sources: judged by what the rule asks of them, looked at only when it asks.
 
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 
 use super::names::{Names, is_file};
 use super::place::{Place, other_way};
@@ -13,6 +12,7 @@ use crate::bytecode::{
     EntryFacts, EntryName, Evidence, Kind, Mismatch, Reason, State, Verdict, judge, parse_beside,
     parse_in_pycache,
 };
+use crate::fsys::path::below;
 use crate::fsys::relative::join;
 use crate::fsys::{Dir, FileType, Time, resolve};
 
@@ -67,19 +67,16 @@ impl Evidence for Look<'_> {
     }
 
     fn present_paths(&mut self) -> Vec<Vec<u8>> {
+        let native = |path: &Path| path.as_os_str().as_encoded_bytes().to_vec();
         let reached = self.place.absolute(self.source);
-        let mut paths = vec![reached.as_os_str().as_bytes().to_vec()];
+        let mut paths = vec![native(&reached)];
         if let Ok(resolved) = resolve(&reached) {
-            paths.push(resolved.path.as_os_str().as_bytes().to_vec());
+            paths.push(native(&resolved.path));
         }
-        paths.extend(other_way(self.place.root).map(|root| {
-            let other = root.join(self.place.path.to_path_lossy());
-            other
-                .join(std::ffi::OsStr::from_bytes(self.source))
-                .as_os_str()
-                .as_bytes()
-                .to_vec()
-        }));
+        paths.extend(
+            other_way(self.place.root)
+                .map(|root| native(&below(&below(&root, self.place.path), self.source))),
+        );
         paths
     }
 
@@ -163,10 +160,7 @@ pub fn judge_entry<'o>(pair: &Pair<'o>, read_header: bool) -> Option<Judged<'o>>
     let lstat = match cache.directory.lstat(name) {
         Ok(lstat) => lstat,
         Err(error) => {
-            place.fail(
-                cache.root.join(join(cache.path, name).to_path_lossy()),
-                error,
-            );
+            place.fail(below(cache.root, &join(cache.path, name)), error);
             return None;
         }
     };

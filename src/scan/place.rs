@@ -5,7 +5,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
@@ -16,6 +15,7 @@ use super::found::{Found, Taken};
 use super::names::{Names, is_file};
 use super::pair::{Cache, entries_beside, entries_in};
 use crate::bytecode::{Listing, SourceFacts, State};
+use crate::fsys::path::below;
 use crate::fsys::relative::join;
 use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time, resolve};
 
@@ -37,7 +37,7 @@ pub fn open(
     };
     opened
         .map_err(|error| {
-            let path = root.join(path.to_path_lossy());
+            let path = below(root, path);
             found.trouble(path, "reading the directory", error);
         })
         .ok()
@@ -268,9 +268,7 @@ impl<'p> Place<'p> {
 
     /// The absolute path of a name in it.
     pub fn absolute(&self, name: &[u8]) -> PathBuf {
-        self.root
-            .join(self.path.to_path_lossy())
-            .join(std::ffi::OsStr::from_bytes(name))
+        below(&below(self.root, self.path), name)
     }
 
     /// Path of a name relative to the root.
@@ -285,7 +283,7 @@ impl<'p> Place<'p> {
             return known;
         }
         let mut latest = Time::default();
-        let mut path = self.root.join(self.path.to_path_lossy());
+        let mut path = below(self.root, self.path);
         loop {
             if let Ok(stat) = Stat::of(&path) {
                 latest = latest.max(stat.ctime);

@@ -4,7 +4,6 @@
 //! only entries whose source resolves into the work tree are judged.
 
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
@@ -17,6 +16,7 @@ use super::pair::{Cache, entries_in};
 use super::place::{self, Place};
 use super::venv::Venv;
 use super::{Options, Tree, TreeKind};
+use crate::fsys::path::{of_prefix, relative_to};
 use crate::fsys::relative::join;
 use crate::fsys::{Dir, DirBuffer, FileType, Resolved, Time, resolve};
 use crate::payload::Payload;
@@ -165,7 +165,7 @@ pub fn look(
 /// The directory of the work tree that a directory of a prefix holds entries for, and the latest
 /// ctime of the symlinks on the way to it.
 fn sources_of(root: &Path, path: &BStr) -> Option<(BString, Option<Time>)> {
-    let absolute = PathBuf::from("/").join(path.to_path_lossy());
+    let absolute = of_prefix(path, root);
     let mut above = absolute.as_path();
     let mut missing: Vec<&std::ffi::OsStr> = Vec::new();
     // Where the directory itself is gone, what is left of the way to it decides.
@@ -182,6 +182,5 @@ fn sources_of(root: &Path, path: &BStr) -> Option<(BString, Option<Time>)> {
         }
     };
     real.extend(missing.iter().rev());
-    let relative = real.strip_prefix(root).ok()?;
-    Some((relative.as_os_str().as_bytes().into(), links_touched))
+    Some((relative_to(&real, root)?, links_touched))
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bstr::{BStr, ByteSlice};
 
+use crate::fsys::path::below;
 use crate::fsys::relative::join;
 
 /// The file that makes a directory the root of a virtual environment.
@@ -54,7 +55,7 @@ impl Venv {
     pub fn of(root: &Path, directory: &BStr) -> Option<Self> {
         let has_mark = |path: &BStr| {
             let mark = join(path, MARK);
-            root.join(mark.to_path_lossy()).symlink_metadata().is_ok()
+            below(root, &mark).symlink_metadata().is_ok()
         };
         let mut venv = Self::Outside.marked(has_mark(BStr::new("")));
         let mut from = 0;

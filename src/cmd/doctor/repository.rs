@@ -5,10 +5,10 @@ use std::fs;
 use anyhow::{Context as _, Result};
 
 use super::Finding;
+use crate::fsys::path::from_git;
 use crate::git::Repo;
 use crate::hooks::files::configured::FIRST_GIT;
 use crate::hooks::files::site::Site;
-use crate::hooks::git;
 
 pub(super) fn look(site: &Site) -> Vec<Finding> {
     let mut findings = vec![version(site)];
@@ -73,7 +73,7 @@ fn extension(site: &Site, key: &str) -> Option<String> {
 
 fn index(site: &Site, objects: &str) -> Result<String> {
     let answer = site.git.line(&["rev-parse", "--git-path", "index"])?;
-    let path = site.root.join(git::path(&answer));
+    let path = site.root.join(from_git(&answer));
     if !path.exists() {
         return Ok("none yet".to_owned());
     }

@@ -4,9 +4,10 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 
 use crate::bytecode::{Kind, State};
+use crate::fsys::path::to_git;
 use crate::report::path_of;
 use crate::report::style::printable;
 use crate::scan::{Action, Entry, Scan, TreeKind, Untouchable};
@@ -100,12 +101,11 @@ fn hidden_by_prefix(entry: &Entry) -> bool {
 }
 
 fn relative(scan: &Scan, path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
     let work = scan.trees.iter().find(|tree| tree.kind == TreeKind::Work);
     let path = work
         .and_then(|tree| path.strip_prefix(&tree.root).ok())
         .unwrap_or(path);
-    let name: BString = path.as_os_str().as_bytes().into();
+    let name = to_git(path);
     if name.is_empty() {
         ".".to_owned()
     } else {

@@ -3,8 +3,9 @@
 use anyhow::{Result, bail};
 
 use super::script::quote;
+use crate::fsys::path::text;
 use crate::hooks::event::HookEvent;
-use crate::hooks::git::{self, Git};
+use crate::hooks::git::Git;
 
 /// The first git that runs hooks from its configuration.
 pub const FIRST_GIT: (u32, u32) = (2, 54);
@@ -92,7 +93,7 @@ pub fn is_current(git: &Git, event: HookEvent, program: Option<&[u8]>) -> Result
 /// # Errors
 /// Git cannot write its configuration.
 pub fn install(git: &Git, event: HookEvent, program: Option<&[u8]>) -> Result<()> {
-    let command = git::path(&command(event, program)).into_os_string();
+    let command = text(&command(event, program)).into_owned();
     set(git, &key(event, "command"), &command)?;
     set(git, &key(event, "event"), event.name().as_ref())
 }

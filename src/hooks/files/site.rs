@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use crate::hooks::git::{self, Git};
+use crate::fsys::path::from_git;
+use crate::hooks::git::Git;
 
 /// A repository and the directory that its hooks are run from.
 #[derive(Clone, Debug)]
@@ -68,7 +69,7 @@ impl Site {
                 answer.stderr.trim_start_matches("fatal: ")
             );
         }
-        let root = git::path(printed);
+        let root = from_git(printed).into_owned();
         let git = git.moved_to(&root);
         let (hooks, chosen) = hooks_directory(&git, &root)?;
         Ok(Self {
@@ -89,7 +90,7 @@ impl Site {
             .split(|&byte| byte == 0)
             .filter(|record| record.starts_with(b"160000 "))
             .filter_map(|record| record.splitn(2, |&byte| byte == b'\t').nth(1))
-            .map(|path| self.root.join(git::path(path)))
+            .map(|path| self.root.join(from_git(path)))
             .filter(|path| path.join(".git").symlink_metadata().is_ok())
             .collect();
         paths.dedup();
@@ -127,11 +128,11 @@ fn hooks_directory(git: &Git, root: &Path) -> Result<(PathBuf, Chosen)> {
                 root.display()
             );
         }
-        return Ok((root.join(git::path(value)), chosen));
+        return Ok((root.join(from_git(value)), chosen));
     }
     if !answer.stderr.is_empty() {
         bail!("cannot read core.hooksPath: {}", answer.stderr);
     }
     let common = git.line(&["rev-parse", "--git-common-dir"])?;
-    Ok((root.join(git::path(&common)).join("hooks"), Chosen::Default))
+    Ok((root.join(from_git(&common)).join("hooks"), Chosen::Default))
 }
