@@ -54,6 +54,10 @@ class Outcome(object):
     def pytest_sessionfinish(self, session):
         yield
         # Other plugins may have changed the status meanwhile.
+        self.finished(session)
+
+    def finished(self, session):
+        """Takes the status that the session has now."""
         self.status = int(session.exitstatus)
         if self.outcome is None:
             self.outcome = {3: INTERNAL, 4: USAGE, 5: NO_TESTS}.get(self.status)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::harness::{COMMANDS, Dir, MANIFEST, bin_directory, interpreter};
 
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
@@ -17,6 +17,7 @@ const PAGES: [&str; 12] = [
     "docs/recipes.md",
     "docs/runners.md",
     "docs/troubleshooting.md",
+    "pytest-pycgate/README.md",
 ];
 
 fn page(name: &str) -> String {

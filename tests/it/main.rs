@@ -27,6 +27,7 @@ mod places;
 mod property;
 mod prove;
 mod pytest_outcome;
+mod pytest_plugin;
 mod reach;
 mod report;
 mod runaway;

@@ -1,0 +1,1 @@
+../../src/python/pytest_outcome.py
