@@ -3,34 +3,30 @@
 
 use std::fs;
 
-use crate::lab::{Lab, Situation};
+use crate::harness::{Dir, Situation};
 
 const CODE: &str = "import mod; print(mod.V)";
 
 /// `main` has V = 1, `other` has V = 2 and a file whose smudge filter takes a good minute. Git
 /// writes `mod.py` first.
-fn prepare(lab: &mut Lab) {
-    lab.write("mod.py", "V = 1\n");
-    lab.write(".gitignore", "__pycache__/\n");
-    lab.commit("one");
-    lab.git(["switch", "-q", "-c", "other"]);
-    lab.write("mod.py", "V = 2\n");
-    lab.write("slow.txt", "slow\n");
-    lab.commit("two");
-    lab.git(["switch", "-q", "main"]);
-    fs::create_dir_all(lab.root.join(".git/info")).expect("the directory");
-    fs::write(
-        lab.root.join(".git/info/attributes"),
-        "slow.txt filter=slow\n",
-    )
-    .expect("attributes");
-    lab.git(["config", "filter.slow.smudge", "sleep 65; cat"]);
+fn prepare(dir: &mut Dir) {
+    dir.write("mod.py", "V = 1\n");
+    dir.write(".gitignore", "__pycache__/\n");
+    dir.commit("one");
+    dir.git(["switch", "-q", "-c", "other"]);
+    dir.write("mod.py", "V = 2\n");
+    dir.write("slow.txt", "slow\n");
+    dir.commit("two");
+    dir.git(["switch", "-q", "main"]);
+    fs::create_dir_all(dir.path(".git/info")).expect("the directory");
+    fs::write(dir.path(".git/info/attributes"), "slow.txt filter=slow\n").expect("attributes");
+    dir.git(["config", "filter.slow.smudge", "sleep 65; cat"]);
 }
 
-fn check(act: fn(&Lab)) {
+fn check(act: fn(&Dir)) {
     Situation {
         prepare,
-        edit: |lab| lab.write("mod.py", "V = 1\n"),
+        edit: |dir| dir.write("mod.py", "V = 1\n"),
         act,
         source: "mod.py",
         code: CODE,
@@ -43,31 +39,31 @@ fn check(act: fn(&Lab)) {
 #[test]
 #[ignore = "takes minutes"]
 fn switch() {
-    check(|lab| {
-        lab.git(["switch", "-q", "other"]);
+    check(|dir| {
+        dir.git(["switch", "-q", "other"]);
     });
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn checkout_of_paths() {
-    check(|lab| {
-        lab.git(["checkout", "-q", "other", "--", "."]);
+    check(|dir| {
+        dir.git(["checkout", "-q", "other", "--", "."]);
     });
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn restore() {
-    check(|lab| {
-        lab.git(["restore", "--source=other", "."]);
+    check(|dir| {
+        dir.git(["restore", "--source=other", "."]);
     });
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn cherry_pick() {
-    check(|lab| {
-        lab.git(["cherry-pick", "other"]);
+    check(|dir| {
+        dir.git(["cherry-pick", "other"]);
     });
 }

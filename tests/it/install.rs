@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
-use crate::harness::MANIFEST;
-use crate::lab::{Lab, PYCGATE, python, succeeded};
+use crate::harness::{Dir, MANIFEST, PYCGATE, interpreter, is_root};
 
 const EVENTS: [&str; 8] = [
     "pre-commit",
@@ -46,91 +44,81 @@ fn snapshot(directory: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     found
 }
 
-fn hook(lab: &Lab, name: &str, mode: u32, content: &str) -> PathBuf {
-    let path = lab.root.join(".git/hooks").join(name);
+fn hook(dir: &Dir, name: &str, mode: u32, content: &str) -> PathBuf {
+    let path = dir.path(".git/hooks").join(name);
     fs::create_dir_all(path.parent().expect("it has one")).expect("the directory");
     fs::write(&path, content).expect("the hook");
     fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("its mode");
     path
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
+fn install(dir: &Dir, arguments: &[&str]) -> String {
+    dir.pycgate(["install"]).args(arguments).ok()
 }
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn install(lab: &Lab, arguments: &[&str]) -> String {
-    let mut command = lab.command(PYCGATE);
-    succeeded(command.arg("install").args(arguments))
-}
-
-fn uninstall(lab: &Lab, arguments: &[&str]) -> String {
-    let mut command = lab.command(PYCGATE);
-    succeeded(command.arg("uninstall").args(arguments))
+fn uninstall(dir: &Dir, arguments: &[&str]) -> String {
+    dir.pycgate(["uninstall"]).args(arguments).ok()
 }
 
 /// A refusal: status 1, nothing changed, and the message says all of this.
-fn refuses(lab: &Lab, arguments: &[&str], says: &[&str]) {
-    let git = lab.root.join(".git");
+fn refuses(dir: &Dir, arguments: &[&str], says: &[&str]) {
+    let git = dir.path(".git");
     let before = snapshot(&git);
-    let output = lab.pycgate(arguments);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let output = dir.pycgate(arguments).run();
+    assert_eq!(output.status, 1, "{output:?}");
     for part in says {
         assert!(
-            stderr(&output).contains(part),
+            output.stderr.contains(part),
             "{part:?} in {}",
-            stderr(&output)
+            output.stderr
         );
     }
     assert_eq!(snapshot(&git), before);
 }
 
 /// A commit by which a package is deleted is seen by the hook of post-checkout.
-fn hooks_work(lab: &Lab) {
+fn hooks_work(dir: &Dir) {
     let name = "hooks_work_pkg";
-    lab.git(["switch", "-q", "-C", "with-package"]);
-    lab.write(&format!("{name}/__init__.py"), "");
-    lab.git(["add", name]);
-    lab.git(["commit", "-q", "-m", "with a package"]);
+    dir.git(["switch", "-q", "-C", "with-package"]);
+    dir.write(format!("{name}/__init__.py"), "");
+    dir.git(["add", name]);
+    dir.git(["commit", "-q", "-m", "with a package"]);
     let import = format!("import {name}");
-    lab.python(&import);
-    lab.git(["switch", "-q", "-"]);
-    assert!(!lab.python_runs(&import), "a hook has run");
+    dir.py(&import);
+    dir.git(["switch", "-q", "-"]);
+    assert!(!dir.py_runs(&import), "a hook has run");
 }
 
 #[test]
 fn installs_every_event_once_and_uninstalls_without_a_trace() {
-    let lab = Lab::new();
-    lab.commit("one");
-    let said = install(&lab, &[]);
+    let dir = Dir::new();
+    dir.commit("one");
+    let said = install(&dir, &[]);
     for event in EVENTS {
         assert!(said.contains(&format!(".git/hooks/{event}")), "{said}");
-        let mode = fs::metadata(lab.root.join(".git/hooks").join(event))
+        let mode = fs::metadata(dir.path(".git/hooks").join(event))
             .expect("a hook")
             .mode();
         assert_eq!(mode & 0o100, 0o100, "{event} may be run");
     }
-    let installed = snapshot(&lab.root.join(".git"));
-    let said = install(&lab, &[]);
+    let installed = snapshot(&dir.path(".git"));
+    let said = install(&dir, &[]);
     assert_eq!(said.matches("unchanged").count(), EVENTS.len(), "{said}");
-    assert_eq!(snapshot(&lab.root.join(".git")), installed);
-    hooks_work(&lab);
-    uninstall(&lab, &[]);
+    assert_eq!(snapshot(&dir.path(".git")), installed);
+    hooks_work(&dir);
+    uninstall(&dir, &[]);
     assert!(
-        fs::read_dir(lab.root.join(".git/hooks"))
+        fs::read_dir(dir.path(".git/hooks"))
             .expect("it is left")
             .next()
             .is_none()
     );
-    assert!(uninstall(&lab, &[]).contains("no hooks"));
+    assert!(uninstall(&dir, &[]).contains("no hooks"));
 }
 
 #[test]
 fn modes_follow_the_umask() {
-    let lab = Lab::new();
+    let dir = Dir::new();
     for (umask, expected) in [
         ("022", 0o755),
         ("077", 0o700),
@@ -138,26 +126,25 @@ fn modes_follow_the_umask() {
         ("0177", 0o700),
     ] {
         let shell = format!("umask {umask} && exec \"$@\"");
-        succeeded(
-            lab.command("sh")
-                .args(["-c", &shell, "sh", PYCGATE, "install", "-q"]),
-        );
-        let mode = fs::metadata(lab.root.join(".git/hooks/post-merge"))
+        dir.command("sh")
+            .args(["-c", &shell, "sh", PYCGATE, "install", "-q"])
+            .ok();
+        let mode = fs::metadata(dir.path(".git/hooks/post-merge"))
             .expect("a hook")
             .mode();
         assert_eq!(mode & 0o777, expected, "umask {umask}");
-        uninstall(&lab, &[]);
-        fs::remove_dir(lab.root.join(".git/hooks")).expect("it is empty");
+        uninstall(&dir, &[]);
+        fs::remove_dir(dir.path(".git/hooks")).expect("it is empty");
     }
 }
 
 #[test]
 fn dry_run_changes_nothing() {
-    let lab = Lab::new();
-    hook(&lab, "pre-commit", 0o755, "#!/bin/sh\nexit 0\n");
-    hook(&lab, "post-merge", 0o755, "#!/usr/bin/env python3\n");
-    let before = snapshot(&lab.root.join(".git"));
-    let said = install(&lab, &["--dry-run"]);
+    let dir = Dir::new();
+    hook(&dir, "pre-commit", 0o755, "#!/bin/sh\nexit 0\n");
+    hook(&dir, "post-merge", 0o755, "#!/usr/bin/env python3\n");
+    let before = snapshot(&dir.path(".git"));
+    let said = install(&dir, &["--dry-run"]);
     assert!(
         said.contains("would add to       .git/hooks/pre-commit"),
         "{said}"
@@ -166,11 +153,11 @@ fn dry_run_changes_nothing() {
         said.contains("would install      .git/hooks/post-merge"),
         "{said}"
     );
-    assert_eq!(snapshot(&lab.root.join(".git")), before);
-    install(&lab, &[]);
-    let installed = snapshot(&lab.root.join(".git"));
-    assert!(uninstall(&lab, &["--dry-run"]).contains("would"));
-    assert_eq!(snapshot(&lab.root.join(".git")), installed);
+    assert_eq!(snapshot(&dir.path(".git")), before);
+    install(&dir, &[]);
+    let installed = snapshot(&dir.path(".git"));
+    assert!(uninstall(&dir, &["--dry-run"]).contains("would"));
+    assert_eq!(snapshot(&dir.path(".git")), installed);
 }
 
 #[test]
@@ -184,7 +171,7 @@ fn existing_hooks_keep_arguments_input_status_bytes_and_mode() {
         "#!{}\nimport os, sys\nwith open(os.environ['LOG'], 'wb') as log:\n    \
          log.write('\\n'.join([sys.argv[0], str(len(sys.argv) - 1), *sys.argv[1:], '']).encode())\n    \
          log.write(sys.stdin.buffer.read())\nsys.exit(7)\n",
-        python().display()
+        interpreter::main().path.display()
     );
     let polyglot = "#!/bin/sh\n\"exec\" \"python3\" \"-c\" \"import sys; sys.exit(7)\"\n";
     let cases = [
@@ -202,19 +189,19 @@ fn existing_hooks_keep_arguments_input_status_bytes_and_mode() {
     for (content, mode) in cases {
         for event in ["post-rewrite", "pre-commit", "post-index-change"] {
             for input in ["", "no newline", "a b\n\n", &pairs] {
-                let lab = Lab::new();
-                let path = hook(&lab, event, mode, content);
-                let before = snapshot(&lab.root.join(".git/hooks"));
-                install(&lab, &[]);
-                let installed = snapshot(&lab.root.join(".git"));
-                install(&lab, &[]);
-                assert_eq!(snapshot(&lab.root.join(".git")), installed, "{content}");
-                let log = lab.beside("log");
+                let dir = Dir::new();
+                let path = hook(&dir, event, mode, content);
+                let before = snapshot(&dir.path(".git/hooks"));
+                install(&dir, &[]);
+                let installed = snapshot(&dir.path(".git"));
+                install(&dir, &[]);
+                assert_eq!(snapshot(&dir.path(".git")), installed, "{content}");
+                let log = dir.beside("log");
                 let mut run = std::process::Command::new("sh");
                 run.args(["-c", "exec \"$0\" \"$@\""])
                     .arg(&path)
                     .args(["rebase", "two words", "", "*"])
-                    .current_dir(&lab.root)
+                    .current_dir(dir.root())
                     .env("LOG", &log)
                     .stdin(std::process::Stdio::piped());
                 let mut child = run.spawn().expect("sh starts");
@@ -234,9 +221,9 @@ fn existing_hooks_keep_arguments_input_status_bytes_and_mode() {
                         "{event}: {content}"
                     );
                 }
-                uninstall(&lab, &[]);
+                uninstall(&dir, &[]);
                 assert_eq!(
-                    snapshot(&lab.root.join(".git/hooks")),
+                    snapshot(&dir.path(".git/hooks")),
                     before,
                     "{event}: {content}"
                 );
@@ -248,64 +235,67 @@ fn existing_hooks_keep_arguments_input_status_bytes_and_mode() {
 /// Where no temporary file can be had, the pairs are the user's hook's.
 #[test]
 fn standard_input_without_a_place_for_temporary_files() {
-    let mut lab = Lab::new();
-    lab.commit("one");
-    hook(&lab, "post-rewrite", 0o755, "#!/bin/sh\ncat >../pairs\n");
-    install(&lab, &[]);
-    lab.set("TMPDIR", Path::new("/no/such/place"));
-    let old = lab.git(["rev-parse", "HEAD"]);
-    lab.git(["commit", "-q", "--amend", "--allow-empty", "-m", "two"]);
-    let new = lab.git(["rev-parse", "HEAD"]);
-    let pairs = fs::read_to_string(lab.beside("pairs")).expect("the hook was run");
+    let mut dir = Dir::new();
+    dir.commit("one");
+    hook(&dir, "post-rewrite", 0o755, "#!/bin/sh\ncat >../pairs\n");
+    install(&dir, &[]);
+    dir.set("TMPDIR", Path::new("/no/such/place"));
+    let old = dir.git(["rev-parse", "HEAD"]);
+    dir.git(["commit", "-q", "--amend", "--allow-empty", "-m", "two"]);
+    let new = dir.git(["rev-parse", "HEAD"]);
+    let pairs = fs::read_to_string(dir.beside("pairs")).expect("the hook was run");
     assert_eq!(pairs, format!("{old} {new}\n"));
 }
 
 #[test]
 fn the_block_comes_before_an_early_exit() {
-    let lab = Lab::new();
-    lab.commit("one");
-    hook(&lab, "post-checkout", 0o755, "#!/bin/sh\nexit 0\n");
-    install(&lab, &["--events", "post-checkout"]);
-    hooks_work(&lab);
+    let dir = Dir::new();
+    dir.commit("one");
+    hook(&dir, "post-checkout", 0o755, "#!/bin/sh\nexit 0\n");
+    install(&dir, &["--events", "post-checkout"]);
+    hooks_work(&dir);
 }
 
 #[test]
 fn a_hook_of_another_kind_is_called_after_ours() {
-    let lab = Lab::new();
-    lab.commit("one");
-    let content = format!("#!{}\nopen('ran', 'w').close()\n", python().display());
-    hook(&lab, "post-checkout", 0o755, &content);
-    install(&lab, &["--events", "post-checkout"]);
-    hooks_work(&lab);
-    assert!(lab.root.join("ran").exists());
+    let dir = Dir::new();
+    dir.commit("one");
+    let content = format!(
+        "#!{}\nopen('ran', 'w').close()\n",
+        interpreter::main().path.display()
+    );
+    hook(&dir, "post-checkout", 0o755, &content);
+    install(&dir, &["--events", "post-checkout"]);
+    hooks_work(&dir);
+    assert!(dir.path("ran").exists());
 }
 
 #[test]
 fn a_hook_that_was_switched_off_stays_off() {
-    let lab = Lab::new();
-    lab.commit("one");
-    hook(&lab, "post-checkout", 0o644, "#!/bin/sh\ntouch ran\n");
-    let before = snapshot(&lab.root.join(".git/hooks"));
-    install(&lab, &["--events", "post-checkout"]);
-    hooks_work(&lab);
-    assert!(!lab.root.join("ran").exists());
-    uninstall(&lab, &[]);
-    assert_eq!(snapshot(&lab.root.join(".git/hooks")), before);
+    let dir = Dir::new();
+    dir.commit("one");
+    hook(&dir, "post-checkout", 0o644, "#!/bin/sh\ntouch ran\n");
+    let before = snapshot(&dir.path(".git/hooks"));
+    install(&dir, &["--events", "post-checkout"]);
+    hooks_work(&dir);
+    assert!(!dir.path("ran").exists());
+    uninstall(&dir, &[]);
+    assert_eq!(snapshot(&dir.path(".git/hooks")), before);
 }
 
 #[test]
 fn a_hook_of_ours_that_lost_its_mode_is_mended() {
-    let lab = Lab::new();
-    install(&lab, &[]);
-    let path = lab.root.join(".git/hooks/post-merge");
+    let dir = Dir::new();
+    install(&dir, &[]);
+    let path = dir.path(".git/hooks/post-merge");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("its mode");
-    assert!(install(&lab, &[]).contains("updated       .git/hooks/post-merge"));
+    assert!(install(&dir, &[]).contains("updated       .git/hooks/post-merge"));
     assert_eq!(fs::metadata(&path).expect("a hook").mode() & 0o111, 0o111);
 }
 
 #[test]
 fn a_shim_that_was_copied_is_known() {
-    let lab = Lab::new();
+    let dir = Dir::new();
     let shims = Path::new(MANIFEST).join("hooks");
     for event in EVENTS {
         let content = fs::read_to_string(shims.join(event)).expect("a shim");
@@ -315,18 +305,18 @@ fn a_shim_that_was_copied_is_known() {
             0o111,
             "{event} may be run where core.hooksPath points at it"
         );
-        hook(&lab, event, 0o755, &content);
+        hook(&dir, event, 0o755, &content);
     }
-    assert_eq!(install(&lab, &[]).matches("updated").count(), EVENTS.len());
-    uninstall(&lab, &[]);
-    assert!(snapshot(&lab.root.join(".git/hooks")).is_empty());
+    assert_eq!(install(&dir, &[]).matches("updated").count(), EVENTS.len());
+    uninstall(&dir, &[]);
+    assert!(snapshot(&dir.path(".git/hooks")).is_empty());
 }
 
 #[test]
 fn only_the_events_asked_for() {
-    let lab = Lab::new();
+    let dir = Dir::new();
     install(
-        &lab,
+        &dir,
         &[
             "--events",
             "post-merge,post-checkout",
@@ -334,20 +324,20 @@ fn only_the_events_asked_for() {
             "post-merge",
         ],
     );
-    let names: Vec<PathBuf> = snapshot(&lab.root.join(".git/hooks")).into_keys().collect();
+    let names: Vec<PathBuf> = snapshot(&dir.path(".git/hooks")).into_keys().collect();
     assert_eq!(
         names,
         [
-            lab.root.join(".git/hooks/post-checkout"),
-            lab.root.join(".git/hooks/post-merge")
+            dir.path(".git/hooks/post-checkout"),
+            dir.path(".git/hooks/post-merge")
         ]
     );
-    let output = lab.pycgate(&["install", "--events", "post-chekout"]);
-    assert_eq!(output.status.code(), Some(2));
+    let output = dir.pycgate(["install", "--events", "post-chekout"]).run();
+    assert_eq!(output.status, 2);
     assert!(
-        stderr(&output).contains("'post-checkout'"),
+        output.stderr.contains("'post-checkout'"),
         "{}",
-        stderr(&output)
+        output.stderr
     );
 }
 
@@ -358,37 +348,37 @@ fn core_hooks_path_relative_absolute_and_home() {
         ("../shared hooks/deep", "shared hooks/deep"),
         ("~/my-hooks", "home/my-hooks"),
     ] {
-        let lab = Lab::new();
-        lab.commit("one");
-        lab.git(["config", "core.hooksPath", setting]);
-        fs::create_dir_all(lab.root.join("sub/dir")).expect("a directory");
-        succeeded(lab.command(PYCGATE).args(["-C", "sub/dir", "install"]));
+        let dir = Dir::new();
+        dir.commit("one");
+        dir.git(["config", "core.hooksPath", setting]);
+        fs::create_dir_all(dir.path("sub/dir")).expect("a directory");
+        dir.command(PYCGATE).args(["-C", "sub/dir", "install"]).ok();
         assert_eq!(
-            snapshot(&lab.beside(place)).len(),
+            snapshot(&dir.beside(place)).len(),
             EVENTS.len(),
             "{setting}"
         );
-        assert!(!lab.root.join(".git/hooks").exists());
-        hooks_work(&lab);
-        uninstall(&lab, &[]);
-        assert!(snapshot(&lab.beside(place)).is_empty());
+        assert!(!dir.path(".git/hooks").exists());
+        hooks_work(&dir);
+        uninstall(&dir, &[]);
+        assert!(snapshot(&dir.beside(place)).is_empty());
     }
-    let lab = Lab::new();
-    lab.commit("one");
-    let place = lab.beside("absolute");
-    lab.git(["config", "core.hooksPath", place.to_str().expect("UTF-8")]);
-    install(&lab, &[]);
-    hooks_work(&lab);
+    let dir = Dir::new();
+    dir.commit("one");
+    let place = dir.beside("absolute");
+    dir.git(["config", "core.hooksPath", place.to_str().expect("UTF-8")]);
+    install(&dir, &[]);
+    hooks_work(&dir);
     assert_eq!(snapshot(&place).len(), EVENTS.len());
 }
 
 #[test]
 fn hooks_for_all_repositories_are_not_written_to_unasked() {
-    let lab = Lab::new();
-    lab.commit("one");
-    lab.git(["config", "--global", "core.hooksPath", "~/all-hooks"]);
+    let dir = Dir::new();
+    dir.commit("one");
+    dir.git(["config", "--global", "core.hooksPath", "~/all-hooks"]);
     refuses(
-        &lab,
+        &dir,
         &["install"],
         &[
             "--global-hooks-path",
@@ -397,123 +387,120 @@ fn hooks_for_all_repositories_are_not_written_to_unasked() {
             "core.hooksPath .git/hooks",
         ],
     );
-    assert!(!lab.beside("home/all-hooks").exists());
-    install(&lab, &["--global-hooks-path"]);
-    assert_eq!(snapshot(&lab.beside("home/all-hooks")).len(), EVENTS.len());
-    hooks_work(&lab);
-    refuses(&lab, &["uninstall"], &["--global-hooks-path"]);
-    uninstall(&lab, &["--global-hooks-path"]);
-    assert!(snapshot(&lab.beside("home/all-hooks")).is_empty());
+    assert!(!dir.beside("home/all-hooks").exists());
+    install(&dir, &["--global-hooks-path"]);
+    assert_eq!(snapshot(&dir.beside("home/all-hooks")).len(), EVENTS.len());
+    hooks_work(&dir);
+    refuses(&dir, &["uninstall"], &["--global-hooks-path"]);
+    uninstall(&dir, &["--global-hooks-path"]);
+    assert!(snapshot(&dir.beside("home/all-hooks")).is_empty());
     // What the message tells to do.
-    lab.git(["config", "core.hooksPath", ".git/hooks"]);
-    install(&lab, &[]);
-    hooks_work(&lab);
+    dir.git(["config", "core.hooksPath", ".git/hooks"]);
+    install(&dir, &[]);
+    hooks_work(&dir);
 }
 
 #[test]
 fn linked_work_trees_share_their_hooks() {
-    let mut lab = Lab::new();
-    lab.commit("one");
-    let main = lab.root.clone();
-    lab.git(["worktree", "add", "-q", "-b", "linked", "../linked"]);
-    lab.root = lab.beside("linked");
-    install(&lab, &[]);
+    let mut dir = Dir::new();
+    dir.commit("one");
+    let main = dir.root().to_owned();
+    dir.git(["worktree", "add", "-q", "-b", "linked", "../linked"]);
+    dir.enter(dir.beside("linked"));
+    install(&dir, &[]);
     assert_eq!(snapshot(&main.join(".git/hooks")).len(), EVENTS.len());
-    hooks_work(&lab);
-    lab.root = main;
-    assert!(install(&lab, &[]).contains("unchanged"));
+    hooks_work(&dir);
+    dir.enter(main);
+    assert!(install(&dir, &[]).contains("unchanged"));
 }
 
 #[test]
 fn submodules_only_where_asked_for() {
-    let lab = Lab::new();
-    lab.submodule("a sub/module");
-    lab.commit("one");
-    let hooks = lab.root.join(".git/modules/a sub/module/hooks");
+    let dir = Dir::new();
+    dir.submodule("a sub/module");
+    dir.commit("one");
+    let hooks = dir.path(".git/modules/a sub/module/hooks");
     fs::remove_dir_all(&hooks).expect("the samples of git");
-    assert!(install(&lab, &[]).contains("--recurse-submodules"));
+    assert!(install(&dir, &[]).contains("--recurse-submodules"));
     assert!(!hooks.exists());
-    install(&lab, &["--recurse-submodules"]);
+    install(&dir, &["--recurse-submodules"]);
     assert_eq!(snapshot(&hooks).len(), EVENTS.len());
-    uninstall(&lab, &["--recurse-submodules"]);
+    uninstall(&dir, &["--recurse-submodules"]);
     assert!(snapshot(&hooks).is_empty());
 }
 
 #[test]
 fn links_and_directories_in_the_way_are_named_and_left() {
-    let lab = Lab::new();
-    hook(&lab, "pre-commit", 0o755, "#!/bin/sh\n");
-    fs::write(lab.root.join("their-hook"), "#!/bin/sh\n").expect("a file");
-    symlink("../../their-hook", lab.root.join(".git/hooks/post-merge")).expect("a link");
-    fs::create_dir(lab.root.join(".git/hooks/post-commit")).expect("a directory");
+    let dir = Dir::new();
+    hook(&dir, "pre-commit", 0o755, "#!/bin/sh\n");
+    fs::write(dir.path("their-hook"), "#!/bin/sh\n").expect("a file");
+    symlink("../../their-hook", dir.path(".git/hooks/post-merge")).expect("a link");
+    fs::create_dir(dir.path(".git/hooks/post-commit")).expect("a directory");
     let link = format!(
         "{}/.git/hooks/post-merge is a symlink to ../../their-hook",
-        lab.root.display()
+        dir.root().display()
     );
     let directory = format!(
         "{}/.git/hooks/post-commit is a directory",
-        lab.root.display()
+        dir.root().display()
     );
     refuses(
-        &lab,
+        &dir,
         &["install"],
         &[&link, &directory, "--events", "nothing was changed"],
     );
-    fs::remove_file(lab.root.join(".git/hooks/post-merge")).expect("the link");
-    symlink("../../gone", lab.root.join(".git/hooks/post-merge")).expect("a link");
-    refuses(&lab, &["install"], &["is a symlink to ../../gone"]);
-    install(&lab, &["--events", "pre-commit,post-checkout"]);
+    fs::remove_file(dir.path(".git/hooks/post-merge")).expect("the link");
+    symlink("../../gone", dir.path(".git/hooks/post-merge")).expect("a link");
+    refuses(&dir, &["install"], &["is a symlink to ../../gone"]);
+    install(&dir, &["--events", "pre-commit,post-checkout"]);
     // A link to a shim is a hook as good as any.
-    fs::remove_file(lab.root.join(".git/hooks/post-merge")).expect("the link");
+    fs::remove_file(dir.path(".git/hooks/post-merge")).expect("the link");
     let shim = Path::new(MANIFEST).join("hooks/post-merge");
-    symlink(shim, lab.root.join(".git/hooks/post-merge")).expect("a link");
-    assert!(install(&lab, &["--events", "post-merge"]).contains("unchanged"));
+    symlink(shim, dir.path(".git/hooks/post-merge")).expect("a link");
+    assert!(install(&dir, &["--events", "post-merge"]).contains("unchanged"));
 }
 
 #[test]
 fn a_place_for_hooks_that_is_no_directory() {
-    let lab = Lab::new();
-    lab.git(["config", "core.hooksPath", "/dev/null"]);
-    refuses(&lab, &["install"], &["/dev/null", "not a directory"]);
-    lab.git(["config", "core.hooksPath", ".git/config/hooks"]);
-    let output = lab.pycgate(&["install"]);
-    assert!(matches!(output.status.code(), Some(1 | 2)), "{output:?}");
-    assert!(stderr(&output).contains(".git/config/hooks"), "{output:?}");
-    lab.git(["config", "--unset", "core.hooksPath"]);
-    lab.git(["config", "core.hooksPath", ""]);
-    assert!(stderr(&lab.pycgate(&["install"])).contains("git config --unset core.hooksPath"));
+    let dir = Dir::new();
+    dir.git(["config", "core.hooksPath", "/dev/null"]);
+    refuses(&dir, &["install"], &["/dev/null", "not a directory"]);
+    dir.git(["config", "core.hooksPath", ".git/config/hooks"]);
+    let output = dir.pycgate(["install"]).run();
+    assert!(matches!(output.status, 1 | 2), "{output:?}");
+    assert!(output.stderr.contains(".git/config/hooks"), "{output:?}");
+    dir.git(["config", "--unset", "core.hooksPath"]);
+    dir.git(["config", "core.hooksPath", ""]);
+    assert!(
+        dir.pycgate(["install"])
+            .run()
+            .stderr
+            .contains("git config --unset core.hooksPath")
+    );
 }
 
 #[test]
 fn a_directory_that_cannot_be_written_is_named_and_left() {
-    let lab = Lab::new();
-    hook(&lab, "pre-commit", 0o755, "#!/bin/sh\nexit 0\n");
-    let hooks = lab.root.join(".git/hooks");
-    // Root may write anywhere: the command is run as somebody else then, who may only read.
-    let program = lab.beside("pycgate");
-    fs::copy(PYCGATE, &program).expect("a copy that everybody may run");
-    for directory in lab.root.ancestors().take(2) {
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).expect("its mode");
-    }
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
+    let dir = Dir::new();
+    hook(&dir, "pre-commit", 0o755, "#!/bin/sh\nexit 0\n");
+    let hooks = dir.path(".git/hooks");
+    if !is_root() {
         fs::set_permissions(&hooks, fs::Permissions::from_mode(0o555)).expect("its mode");
     }
-    let before = snapshot(&lab.root.join(".git"));
-    let mut command = lab.command(&program);
-    command.arg("install");
-    if is_root {
-        use std::os::unix::process::CommandExt as _;
-        command.uid(65534).gid(65534);
-        command
+    let before = snapshot(&dir.path(".git"));
+    let mut install = dir.pycgate(["install"]);
+    // Root may write anywhere: the command is run as somebody else then, who may only read.
+    if is_root() {
+        install = install
+            .by_nobody()
             .env("GIT_CONFIG_COUNT", "1")
             .env("GIT_CONFIG_KEY_0", "safe.directory")
             .env("GIT_CONFIG_VALUE_0", "*")
             .env("HOME", "/nonexistent");
     }
-    let output = command.output().expect("it starts");
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = stderr(&output);
+    let output = install.run();
+    assert_eq!(output.status, 1, "{output:?}");
+    let said = output.stderr;
     assert!(said.contains("nothing was changed: cannot write"), "{said}");
     assert!(
         said.contains(hooks.join("pre-commit").to_str().expect("UTF-8")),
@@ -523,32 +510,28 @@ fn a_directory_that_cannot_be_written_is_named_and_left() {
         said.contains("Permission denied") && said.contains("chmod"),
         "{said}"
     );
-    assert_eq!(snapshot(&lab.root.join(".git")), before);
+    assert_eq!(snapshot(&dir.path(".git")), before);
     fs::set_permissions(&hooks, fs::Permissions::from_mode(0o755)).expect("its mode");
 }
 
 #[test]
 fn what_was_begun_is_taken_back() {
-    let lab = Lab::new();
-    let hooks = lab.root.join(".git/hooks");
-    hook(&lab, "pre-commit", 0o750, "#!/bin/sh\nexit 0\n");
-    hook(&lab, "post-checkout", 0o755, "#!/usr/bin/env python3\n");
+    let dir = Dir::new();
+    let hooks = dir.path(".git/hooks");
+    hook(&dir, "pre-commit", 0o750, "#!/bin/sh\nexit 0\n");
+    hook(&dir, "post-checkout", 0o755, "#!/usr/bin/env python3\n");
     // The name under which the last hook is written first is taken, for every process.
     let before_shim = hooks.join("post-index-change");
     let before = snapshot(&hooks);
     let shell = "mkdir \"$1.pycgate-$$\" && exec \"$2\" install";
-    let output = lab
+    let output = dir
         .command("sh")
         .args(["-c", shell, "sh"])
         .arg(&before_shim)
         .arg(PYCGATE)
-        .output()
-        .expect("sh starts");
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(
-        stderr(&output).contains("nothing was changed"),
-        "{output:?}"
-    );
+        .run();
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(output.stderr.contains("nothing was changed"), "{output:?}");
     for entry in fs::read_dir(&hooks).expect("the hooks") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
@@ -560,11 +543,11 @@ fn what_was_begun_is_taken_back() {
 
 #[test]
 fn a_kept_hook_is_never_overwritten() {
-    let lab = Lab::new();
-    hook(&lab, "post-merge", 0o755, "#!/usr/bin/env python3\n");
-    hook(&lab, "post-merge.pycgate-kept", 0o755, "an older one");
+    let dir = Dir::new();
+    hook(&dir, "post-merge", 0o755, "#!/usr/bin/env python3\n");
+    hook(&dir, "post-merge.pycgate-kept", 0o755, "an older one");
     refuses(
-        &lab,
+        &dir,
         &["install"],
         &["post-merge.pycgate-kept", "exists already"],
     );
@@ -572,23 +555,23 @@ fn a_kept_hook_is_never_overwritten() {
 
 #[test]
 fn configured_hooks_need_a_git_that_runs_them() {
-    let lab = Lab::new();
-    let version = succeeded(lab.command("git").arg("version"));
+    let dir = Dir::new();
+    let version = dir.command("git").arg("version").ok();
     let minor = version
         .split('.')
         .nth(1)
         .and_then(|part| part.parse::<u32>().ok());
-    let output = lab.pycgate(&["install", "--config"]);
+    let output = dir.pycgate(["install", "--config"]).run();
     if version.contains("git version 2.") && minor.is_some_and(|minor| minor < 54) {
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(stderr(&output).contains("git 2.54"), "{output:?}");
+        assert_eq!(output.status, 2, "{output:?}");
+        assert!(output.stderr.contains("git 2.54"), "{output:?}");
         assert!(
-            !fs::read_to_string(lab.root.join(".git/config"))
+            !fs::read_to_string(dir.path(".git/config"))
                 .expect("it")
                 .contains("[hook")
         );
     } else {
-        assert!(output.status.success(), "{output:?}");
+        assert_eq!(output.status, 0, "{output:?}");
     }
 }
 
@@ -596,68 +579,63 @@ fn configured_hooks_need_a_git_that_runs_them() {
 /// command is run as git's shell runs it; that git runs it at all is not.
 #[test]
 fn configured_hooks_are_written_guard_themselves_and_go() {
-    let mut lab = Lab::new();
-    lab.commit("one");
-    let bin = lab.beside("bin");
+    let mut dir = Dir::new();
+    dir.commit("one");
+    let bin = dir.beside("bin");
     fs::create_dir(&bin).expect("a directory");
-    let real = succeeded(lab.command("sh").args(["-c", "command -v git"]));
+    let real = dir.command("sh").args(["-c", "command -v git"]).ok();
     let fake = format!(
         "#!/bin/sh\nfor a; do [ \"$a\" = version ] && echo git version 2.54.0 && exit; done\nexec {real} \"$@\"\n"
     );
     fs::write(bin.join("git"), fake).expect("the fake");
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).expect("its mode");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("PATH"));
-    lab.set("PATH", Path::new(&path));
-    let config = lab.root.join(".git/config");
+    dir.set("PATH", Path::new(&path));
+    let config = dir.path(".git/config");
     let before = fs::read_to_string(&config).expect("the configuration");
-    install(&lab, &["--config", "--dry-run"]);
+    install(&dir, &["--config", "--dry-run"]);
     assert_eq!(
         fs::read_to_string(&config).expect("the configuration"),
         before
     );
-    install(&lab, &["--config"]);
+    install(&dir, &["--config"]);
     let installed = fs::read_to_string(&config).expect("the configuration");
-    assert!(install(&lab, &["--config"]).contains("unchanged"));
+    assert!(install(&dir, &["--config"]).contains("unchanged"));
     assert_eq!(
         fs::read_to_string(&config).expect("the configuration"),
         installed
     );
-    assert!(!lab.root.join(".git/hooks").exists(), "no file is touched");
+    assert!(!dir.path(".git/hooks").exists(), "no file is touched");
     for event in EVENTS {
         assert_eq!(
-            lab.git(["config", &format!("hook.pycgate-{event}.event")]),
+            dir.git(["config", &format!("hook.pycgate-{event}.event")]),
             event
         );
     }
-    let command = lab.git(["config", "hook.pycgate-post-checkout.command"]);
-    lab.write(".gitignore", "__pycache__/\n");
-    lab.write("pkg/__init__.py", "");
-    lab.commit("with");
-    lab.python("import pkg");
-    let old = lab.git(["rev-parse", "HEAD"]);
-    lab.git(["rm", "-q", "-r", "pkg"]);
-    lab.commit("without");
-    let new = lab.git(["rev-parse", "HEAD"]);
+    let command = dir.git(["config", "hook.pycgate-post-checkout.command"]);
+    dir.write(".gitignore", "__pycache__/\n");
+    dir.write("pkg/__init__.py", "");
+    dir.commit("with");
+    dir.py("import pkg");
+    let old = dir.git(["rev-parse", "HEAD"]);
+    dir.git(["rm", "-q", "-r", "pkg"]);
+    dir.commit("without");
+    let new = dir.git(["rev-parse", "HEAD"]);
     // Git runs a command that has arguments as `COMMAND "$@"`.
     let as_git = format!("{command} \"$@\"");
-    succeeded(
-        lab.command("sh")
-            .args(["-c", &as_git, &command, &old, &new, "1"]),
-    );
-    assert!(!lab.python_runs("import pkg"), "the hook has run");
+    dir.command("sh")
+        .args(["-c", &as_git, &command, &old, &new, "1"])
+        .ok();
+    assert!(!dir.py_runs("import pkg"), "the hook has run");
     let gone = as_git.replace(PYCGATE, "/gone/pycgate");
-    lab.set("PATH", Path::new("/usr/bin:/bin"));
-    let output = lab
+    dir.set("PATH", Path::new("/usr/bin:/bin"));
+    let output = dir
         .command("sh")
         .args(["-c", &gone, "x", &old, &new, "1"])
-        .output();
-    let output = output.expect("sh starts");
-    assert!(
-        output.status.success() && output.stderr.is_empty(),
-        "{output:?}"
-    );
-    lab.set("PATH", Path::new(&path));
-    uninstall(&lab, &[]);
+        .run();
+    assert!(output.status == 0 && output.stderr.is_empty(), "{output:?}");
+    dir.set("PATH", Path::new(&path));
+    uninstall(&dir, &[]);
     assert_eq!(
         fs::read_to_string(&config).expect("the configuration"),
         before
@@ -666,62 +644,53 @@ fn configured_hooks_are_written_guard_themselves_and_go() {
 
 #[test]
 fn a_program_that_is_gone_never_breaks_git() {
-    let mut lab = Lab::new();
-    let program = lab.beside("pycgate");
+    let mut dir = Dir::new();
+    let program = dir.beside("pycgate");
     fs::copy(PYCGATE, &program).expect("a copy");
-    hook(&lab, "pre-commit", 0o755, "#!/bin/sh -eu\ntouch ran\n");
-    succeeded(lab.command(&program).arg("install"));
+    hook(&dir, "pre-commit", 0o755, "#!/bin/sh -eu\ntouch ran\n");
+    dir.command(&program).arg("install").ok();
     fs::remove_file(&program).expect("the copy");
-    lab.set("PATH", Path::new("/usr/local/bin:/usr/bin:/bin"));
-    lab.write("a.py", "");
-    let output = lab.git_may_fail(&["add", "a.py"]);
-    assert!(
-        output.status.success() && output.stderr.is_empty(),
-        "{output:?}"
-    );
-    let output = lab.git_may_fail(&["commit", "-q", "-m", "one"]);
-    assert!(
-        output.status.success() && output.stderr.is_empty(),
-        "{output:?}"
-    );
-    assert!(lab.root.join("ran").exists());
-    let output = lab.git_may_fail(&["commit", "-q", "--amend", "-m", "two"]);
-    assert!(
-        output.status.success() && output.stderr.is_empty(),
-        "{output:?}"
-    );
+    dir.set("PATH", Path::new("/usr/local/bin:/usr/bin:/bin"));
+    dir.write("a.py", "");
+    let output = dir.try_git(["add", "a.py"]);
+    assert!(output.status == 0 && output.stderr.is_empty(), "{output:?}");
+    let output = dir.try_git(["commit", "-q", "-m", "one"]);
+    assert!(output.status == 0 && output.stderr.is_empty(), "{output:?}");
+    assert!(dir.path("ran").exists());
+    let output = dir.try_git(["commit", "-q", "--amend", "-m", "two"]);
+    assert!(output.status == 0 && output.stderr.is_empty(), "{output:?}");
 }
 
 #[test]
 fn a_program_that_crashes_never_breaks_git() {
-    let mut lab = Lab::new();
-    let bin = lab.beside("bin");
+    let mut dir = Dir::new();
+    let bin = dir.beside("bin");
     fs::create_dir(&bin).expect("a directory");
     let program = bin.join("pycgate");
     fs::write(&program, "#!/bin/sh\nkill -9 $$\n").expect("a program");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
-    lab.set("PATH", Path::new(&path));
+    dir.set("PATH", Path::new(&path));
     let shims = Path::new(MANIFEST).join("hooks");
-    lab.git(["config", "core.hooksPath", shims.to_str().expect("UTF-8")]);
-    lab.write("a.py", "");
-    lab.git(["add", "a.py"]);
-    lab.git(["commit", "-q", "-m", "one"]);
-    lab.git(["commit", "-q", "--amend", "-m", "two"]);
+    dir.git(["config", "core.hooksPath", shims.to_str().expect("UTF-8")]);
+    dir.write("a.py", "");
+    dir.git(["add", "a.py"]);
+    dir.git(["commit", "-q", "-m", "one"]);
+    dir.git(["commit", "-q", "--amend", "-m", "two"]);
 }
 
 #[test]
 fn skipping_is_asked_for_in_the_environment() {
-    let mut lab = Lab::new();
-    lab.commit("one");
-    install(&lab, &[]);
-    lab.set("PYCGATE_SKIP", Path::new("1"));
-    lab.git(["switch", "-q", "-c", "with-package"]);
-    lab.write("pkg/__init__.py", "");
-    lab.commit("with");
-    lab.python("import pkg");
-    lab.git(["switch", "-q", "main"]);
-    assert!(lab.python_runs("import pkg"), "the hooks are off");
+    let mut dir = Dir::new();
+    dir.commit("one");
+    install(&dir, &[]);
+    dir.set("PYCGATE_SKIP", Path::new("1"));
+    dir.git(["switch", "-q", "-c", "with-package"]);
+    dir.write("pkg/__init__.py", "");
+    dir.commit("with");
+    dir.py("import pkg");
+    dir.git(["switch", "-q", "main"]);
+    assert!(dir.py_runs("import pkg"), "the hooks are off");
 }
 
 #[test]
@@ -748,38 +717,38 @@ fn managers_are_named_with_their_snippet() {
             ".husky/post-rewrite",
         ),
     ] {
-        let lab = Lab::new();
-        let path = hook(&lab, "post-rewrite", 0o755, content);
-        let said = install(&lab, &[]);
+        let dir = Dir::new();
+        let path = hook(&dir, "post-rewrite", 0o755, content);
+        let said = install(&dir, &[]);
         assert!(said.contains(&format!("(written by {name})")), "{said}");
         assert!(said.contains(&format!("{name} manages")), "{said}");
         assert!(said.contains(snippet), "{said}");
         assert_eq!(fs::read_to_string(&path).expect("the hook"), content);
         assert!(
-            lab.root.join(".git/hooks/post-index-change").exists(),
+            dir.path(".git/hooks/post-index-change").exists(),
             "the others are installed"
         );
-        uninstall(&lab, &[]);
-        assert_eq!(snapshot(&lab.root.join(".git/hooks")).len(), 1);
+        uninstall(&dir, &[]);
+        assert_eq!(snapshot(&dir.path(".git/hooks")).len(), 1);
     }
 }
 
 #[test]
 fn outside_of_a_work_tree() {
-    let lab = Lab::new();
-    lab.commit("one");
-    let output = lab.pycgate(&["-C", "..", "install"]);
-    assert_eq!(output.status.code(), Some(2));
+    let dir = Dir::new();
+    dir.commit("one");
+    let output = dir.pycgate(["-C", "..", "install"]).run();
+    assert_eq!(output.status, 2);
     assert!(
-        stderr(&output).contains("not in a git repository"),
+        output.stderr.contains("not in a git repository"),
         "{output:?}"
     );
-    lab.git(["clone", "-q", "--bare", ".", "../bare.git"]);
-    let output = lab.pycgate(&["-C", "../bare.git", "install"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("bare repository"), "{output:?}");
-    let output = lab.pycgate(&["-C", "nowhere", "install"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("nowhere"), "{output:?}");
-    assert!(stdout(&output).is_empty());
+    dir.git(["clone", "-q", "--bare", ".", "../bare.git"]);
+    let output = dir.pycgate(["-C", "../bare.git", "install"]).run();
+    assert_eq!(output.status, 2);
+    assert!(output.stderr.contains("bare repository"), "{output:?}");
+    let output = dir.pycgate(["-C", "nowhere", "install"]).run();
+    assert_eq!(output.status, 2);
+    assert!(output.stderr.contains("nowhere"), "{output:?}");
+    assert!(output.stdout.is_empty());
 }

@@ -1,7 +1,6 @@
 //! Tests of the whole program: real git, real Python. One binary, because each one links anew.
 
 mod harness;
-mod lab;
 
 mod changesets;
 mod configs;
@@ -29,6 +28,7 @@ mod prove;
 mod pytest_outcome;
 mod pytest_plugin;
 mod reach;
+mod regression;
 mod report;
 mod runaway;
 mod selfcheck;

@@ -1,15 +1,16 @@
 //! Scratch repositories.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use filetime::FileTime;
 use tempfile::TempDir;
 
-use super::command::TestCommand;
-use super::interpreter::Interpreter;
-use super::race;
+use super::command::{Done, TestCommand};
+use super::interpreter::{self, Interpreter};
+use super::{pyc, race};
 
 /// git's configuration of every scratch repository, clone and submodule: in the home of the
 /// children, where the git command and libgit2 both find it.
@@ -32,12 +33,13 @@ const GITCONFIG: &str = "\
 \tgpgSign = false
 ";
 
-/// A scratch directory: `work` (the work tree), `home` and whatever a test puts beside them.
-/// Removed when it is dropped.
+/// A scratch directory: `work` (the work tree), `home` and whatever a test puts beside them; and
+/// what its commands get in their environment. Removed when it is dropped.
 pub struct Dir {
     directory: TempDir,
     base: PathBuf,
     root: PathBuf,
+    variables: Vec<(String, OsString)>,
 }
 
 impl Dir {
@@ -67,12 +69,23 @@ impl Dir {
             directory,
             base,
             root,
+            variables: Vec::new(),
         }
     }
 
     /// The root of the work tree.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Makes another directory the root: a clone, a linked work tree, a submodule's parent.
+    pub fn enter(&mut self, root: impl Into<PathBuf>) {
+        self.root = root.into();
+    }
+
+    /// Gives all later commands a variable.
+    pub fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.variables.push((name.to_owned(), value.into()));
     }
 
     /// A path in the work tree.
@@ -111,8 +124,19 @@ impl Dir {
     }
 
     /// Runs git; it must succeed. Its standard output without the last newline.
-    pub fn git(&self, arguments: &[&str]) -> String {
+    pub fn git<I>(&self, arguments: I) -> String
+    where
+        I: IntoIterator<Item: AsRef<OsStr>>,
+    {
         self.command("git").args(arguments).ok()
+    }
+
+    /// Runs git, whatever comes of it.
+    pub fn try_git<I>(&self, arguments: I) -> Done
+    where
+        I: IntoIterator<Item: AsRef<OsStr>>,
+    {
+        self.command("git").args(arguments).run()
     }
 
     /// Stages everything and commits.
@@ -121,14 +145,86 @@ impl Dir {
         self.git(&["commit", "-q", "--allow-empty", "-m", message]);
     }
 
+    /// Adds a submodule at `path`: a new repository with one commit.
+    pub fn submodule(&self, path: &str) {
+        self.git(["init", "-q", "../inner"]);
+        let commit = ["commit", "-q", "--allow-empty", "-m", "one"];
+        self.git(["-C", "../inner"].iter().chain(&commit));
+        self.git(["submodule", "add", "-q", "../inner", path]);
+    }
+
     /// A command in the root of the work tree, in a clean environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> TestCommand {
-        TestCommand::new(program, &self.root, &self.base)
+        let command = TestCommand::new(program, &self.root, &self.base);
+        let variables = self.variables.iter();
+        variables.fold(command, |command, (name, value)| command.env(name, value))
     }
 
     /// pycgate in the root of the work tree, not yet started.
-    pub fn pycgate(&self, arguments: &[&str]) -> TestCommand {
+    pub fn pycgate<I>(&self, arguments: I) -> TestCommand
+    where
+        I: IntoIterator<Item: AsRef<OsStr>>,
+    {
         self.command(super::PYCGATE).args(arguments)
+    }
+
+    /// Installs every hook.
+    pub fn install(&self) {
+        self.pycgate(["install"]).ok();
+    }
+
+    /// What the main interpreter prints when it runs this code in the root of the work tree; it
+    /// must succeed.
+    pub fn py(&self, code: &str) -> String {
+        self.python(interpreter::main(), code)
+    }
+
+    /// Whether the main interpreter can run this code.
+    pub fn py_runs(&self, code: &str) -> bool {
+        let python = self.command(&interpreter::main().path);
+        python.args(["-c", code]).run().status == 0
+    }
+
+    /// What the main interpreter prints when it can find no bytecode: the truth.
+    pub fn truth(&self, code: &str) -> String {
+        let fresh = tempfile::tempdir().expect("a temporary directory");
+        let python = self.command(&interpreter::main().path);
+        python
+            .args(["-c", code])
+            .env("PYTHONPYCACHEPREFIX", fresh.path())
+            .ok()
+    }
+
+    /// `module.V` as the main interpreter imports it now, entries and all.
+    pub fn value(&self, module: &str) -> String {
+        self.import_value(interpreter::main(), module)
+    }
+
+    /// Whether the main interpreter can import a module now.
+    pub fn importable(&self, module: &str) -> bool {
+        let code = format!("import importlib; importlib.import_module({module:?})");
+        self.py_runs(&code)
+    }
+
+    /// The incident, without waiting for any second of the clock: the main interpreter imports a
+    /// source as it is, which leaves an entry; then it is rewritten at the same size with its time
+    /// put back, and the import stays what it was.
+    pub fn make_stale(&self, source: &str, content: &str) {
+        let module = source.strip_suffix(".py").expect("a .py");
+        let module = module.trim_end_matches("/__init__").replace('/', ".");
+        let path = self.path(source);
+        let before = fs::metadata(&path).expect("the source");
+        assert_eq!(before.len(), content.len() as u64, "{source}: its size");
+        let old = self.value(&module);
+        self.write(source, content);
+        let mtime = FileTime::from_last_modification_time(&before);
+        filetime::set_file_mtime(&path, mtime).expect("the mtime");
+        let entry = self.path(self.entry(interpreter::main(), source));
+        assert!(
+            pyc::matches(&entry, &path, interpreter::main()),
+            "{source}: its entry"
+        );
+        assert_eq!(self.value(&module), old, "{source}: no incident");
     }
 
     /// What an interpreter prints when it runs this code in the root of the work tree; it must

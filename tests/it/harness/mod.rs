@@ -1,6 +1,7 @@
 //! What the tests stand on: real repositories, real interpreters, and an environment of their own.
 //!
 //! - [`Dir`]: a scratch repository (or plain directory): write, git, Python, pycgate
+//! - [`Situation`]: a git operation that rewrites a source within a second, with hooks and without
 //! - [`TestCommand`]: a child with nothing of the caller's environment that steers git or Python
 //! - [`interpreter`]: every CPython and PyPy found here
 //! - [`race`]: situations that one second must hold, and entries that are old enough to be settled
@@ -20,11 +21,13 @@ mod dir;
 pub mod interpreter;
 pub mod pyc;
 pub mod race;
+mod situation;
 pub mod venv;
 
 pub use command::{Done, TestCommand, done};
 pub use dir::Dir;
 pub use interpreter::Interpreter;
+pub use situation::Situation;
 
 /// Every command of the program.
 pub const COMMANDS: [&str; 10] = [

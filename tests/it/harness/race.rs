@@ -14,7 +14,7 @@ use super::command::clean;
 use super::interpreter;
 
 /// How often a situation is tried anew when the second ended in the middle of it.
-pub const ATTEMPTS: usize = 60;
+const ATTEMPTS: usize = 60;
 
 /// Returns just after a second of the clock has begun, so that nearly all of it is left.
 pub fn start_of_a_second() {
@@ -35,9 +35,21 @@ pub fn start_of_a_second() {
 /// # Panics
 /// Where it never gave one: a test that did not race has shown nothing.
 pub fn in_one_second<T>(mut situation: impl FnMut() -> Option<T>) -> T {
+    in_one_second_after(|| {}, |()| situation())
+}
+
+/// The same, where each attempt begins with something to prepare that need not be in that second.
+///
+/// # Panics
+/// As [`in_one_second`].
+pub fn in_one_second_after<P, T>(
+    mut prepare: impl FnMut() -> P,
+    mut situation: impl FnMut(P) -> Option<T>,
+) -> T {
     for _ in 0..ATTEMPTS {
+        let prepared = prepare();
         start_of_a_second();
-        if let Some(result) = situation() {
+        if let Some(result) = situation(prepared) {
             return result;
         }
     }
