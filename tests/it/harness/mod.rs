@@ -24,7 +24,7 @@ pub mod race;
 mod situation;
 pub mod venv;
 
-pub use command::{Done, TestCommand, done};
+pub use command::{Done, TestCommand, clean, done};
 pub use dir::Dir;
 pub use interpreter::Interpreter;
 pub use situation::Situation;
