@@ -28,12 +28,18 @@ pub struct EntryFacts {
 }
 
 impl EntryFacts {
-    /// When it was written: the earliest of its times, where it is a symlink also of those of what
-    /// it points to.
+    /// When it was written: the earliest of its times, that of its birth included, where it is a
+    /// symlink also of those of what it points to. Touching it moves the others, and interpreters
+    /// write each entry into a file of its own.
     pub fn written(&self) -> Time {
-        let own = self.lstat.mtime.min(self.lstat.ctime);
+        let earliest = |stat: &Stat| {
+            let changed = stat.mtime.min(stat.ctime);
+            stat.born.map_or(changed, |born| changed.min(born))
+        };
+        let own = earliest(&self.lstat);
         self.stat
-            .map_or(own, |stat| own.min(stat.mtime).min(stat.ctime))
+            .as_ref()
+            .map_or(own, |stat| own.min(earliest(stat)))
     }
 }
 

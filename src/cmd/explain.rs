@@ -147,7 +147,7 @@ fn explained(session: &Session, scan: &Scan, entry: &Entry) -> Result<Explained>
         .open_below(directory)
         .or_else(|_| follow(&handle, directory))?;
     let stat = handle
-        .lstat(name)
+        .lstat_with_birth(name)
         .with_context(|| format!("{} has vanished", printable(&entry.path)))?;
     let head = handle.read(name, 16).unwrap_or_default();
     let parsed = entry
@@ -164,7 +164,7 @@ fn explained(session: &Session, scan: &Scan, entry: &Entry) -> Result<Explained>
     let entry_facts = EntryFacts {
         lstat: stat,
         stat: handle
-            .stat(name)
+            .stat_with_birth(name)
             .ok()
             .filter(|followed| followed.ino != stat.ino),
     };

@@ -51,4 +51,6 @@ pub struct Stat {
     pub mtime: Time,
     /// Last change of the inode; cannot be set back. Where a platform keeps none: the mtime.
     pub ctime: Time,
+    /// When the inode was made, where it was asked for and the file system keeps it; cannot be set.
+    pub born: Option<Time>,
 }

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use bstr::BStr;
 pub use rustix::fs::FileType;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, ResolveFlags};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use rustix::fs::{Statx, StatxFlags, StatxTimestamp};
 
 use super::{Stat, Time};
 
@@ -38,6 +40,50 @@ impl From<rustix::fs::Stat> for Stat {
                 sec: stat.st_ctime as i64,
                 nsec: stat.st_ctime_nsec as u32,
             },
+            born: birth_of(&stat),
+        }
+    }
+}
+
+#[cfg(target_vendor = "apple")]
+fn birth_of(stat: &rustix::fs::Stat) -> Option<Time> {
+    birth(stat.st_birthtime, stat.st_birthtime_nsec as u32)
+}
+
+/// Not told by this platform's `stat`.
+#[cfg(not(target_vendor = "apple"))]
+fn birth_of(_: &rustix::fs::Stat) -> Option<Time> {
+    None
+}
+
+/// A time of birth; zero is what file systems give that keep none.
+#[cfg(any(target_vendor = "apple", target_os = "linux", target_os = "android"))]
+fn birth(sec: i64, nsec: u32) -> Option<Time> {
+    ((sec, nsec) != (0, 0)).then_some(Time { sec, nsec })
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+impl From<Statx> for Stat {
+    fn from(statx: Statx) -> Self {
+        let time = |time: StatxTimestamp| Time {
+            sec: time.tv_sec,
+            nsec: time.tv_nsec,
+        };
+        let mask = StatxFlags::from_bits_retain(statx.stx_mask);
+        let born = statx.stx_btime;
+        Self {
+            dev: rustix::fs::makedev(statx.stx_dev_major, statx.stx_dev_minor),
+            ino: statx.stx_ino,
+            mode: u32::from(statx.stx_mode),
+            uid: statx.stx_uid,
+            gid: statx.stx_gid,
+            size: statx.stx_size,
+            mtime: time(statx.stx_mtime),
+            ctime: time(statx.stx_ctime),
+            born: mask
+                .contains(StatxFlags::BTIME)
+                .then(|| birth(born.tv_sec, born.tv_nsec))
+                .flatten(),
         }
     }
 }
@@ -226,6 +272,36 @@ impl Dir {
     /// What the system call gives.
     pub fn stat(&self, name: &[u8]) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.0, name, AtFlags::empty())?.into())
+    }
+
+    /// `lstat` of a name in the directory, with the time of birth where the file system has one.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn lstat_with_birth(&self, name: &[u8]) -> io::Result<Stat> {
+        self.with_birth(name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// `stat` of a name in the directory, symlinks followed, with the time of birth where the file
+    /// system has one.
+    ///
+    /// # Errors
+    /// What the system call gives.
+    pub fn stat_with_birth(&self, name: &[u8]) -> io::Result<Stat> {
+        self.with_birth(name, AtFlags::empty())
+    }
+
+    fn with_birth(&self, name: &[u8], flags: AtFlags) -> io::Result<Stat> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        {
+            let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+            match rustix::fs::statx(&self.0, name, flags, wanted) {
+                // Kernels before 4.11, and sandboxes that do not know the call.
+                Err(rustix::io::Errno::NOSYS) => {}
+                other => return Ok(other?.into()),
+            }
+        }
+        Ok(rustix::fs::statat(&self.0, name, flags)?.into())
     }
 
     /// Reads at most `limit` bytes of a regular file, symlinks followed. Anything but a regular

@@ -165,6 +165,9 @@ fn times(text: &mut String, explained: &Explained) {
     line(text, "entry", &format!("{} bytes", explained.stat.size));
     line(text, "  mtime", &date(explained.stat.mtime));
     line(text, "  ctime", &date(explained.stat.ctime));
+    if let Some(born) = explained.stat.born {
+        line(text, "  born", &date(born));
+    }
 }
 
 /// The timeline, top to bottom. Of the dates only the time of day is shown.

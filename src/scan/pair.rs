@@ -157,7 +157,7 @@ pub fn judge_entry<'o>(pair: &Pair<'o>, read_header: bool) -> Option<Judged<'o>>
         parsed,
         name,
     } = pair;
-    let lstat = match cache.directory.lstat(name) {
+    let lstat = match cache.directory.lstat_with_birth(name) {
         Ok(lstat) => lstat,
         Err(error) => {
             place.fail(below(cache.root, &join(cache.path, name)), error);
@@ -168,7 +168,7 @@ pub fn judge_entry<'o>(pair: &Pair<'o>, read_header: bool) -> Option<Judged<'o>>
     let mut broken = false;
     match lstat.file_type() {
         FileType::RegularFile => {}
-        FileType::Symlink => match cache.directory.stat(name) {
+        FileType::Symlink => match cache.directory.stat_with_birth(name) {
             Ok(stat) if stat.is_file() => facts.stat = Some(stat),
             Ok(_) => return None,
             Err(_) => broken = true,

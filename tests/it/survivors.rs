@@ -5,6 +5,7 @@ use std::path::Path;
 
 use filetime::{FileTime, set_file_mtime};
 
+use crate::harness::race::{self, Margin};
 use crate::harness::{Dir, Interpreter, announce, interpreter};
 
 const OLD: &str = "V = 'old'\n";
@@ -114,5 +115,33 @@ fn tracked_bytecode_without_an_index() {
         dir.git(&["init", "-q", &reference]);
         dir.pycgate(&["gate"]).expect(0);
         assert!(!dir.exists(&entry), "{format}");
+    }
+}
+
+/// Touching an entry moves its times, but for that of its birth.
+#[test]
+fn touched_after_the_race() {
+    let dir = Dir::new();
+    if fs::metadata(dir.root()).is_ok_and(|stat| stat.created().is_err()) {
+        return announce("this file system keeps no time of birth: not tested");
+    }
+    let source = |python: &Interpreter| format!("m_{}.py", python.tag.replace('-', "_"));
+    let import =
+        |python: &Interpreter| dir.import_value(python, source(python).trim_end_matches(".py"));
+    for python in interpreter::all() {
+        write(&dir, &source(python), OLD);
+        assert_eq!(import(python), "old");
+        write(&dir, &source(python), NEW);
+    }
+    dir.commit("as on disk");
+    race::wait_out(Margin::Plain, &[dir.path(source(interpreter::main()))]);
+    for python in interpreter::all() {
+        let entry = dir.path(dir.entry(python, &source(python)));
+        set_file_mtime(&entry, FileTime::now()).expect("the mtime");
+        assert_eq!(import(python), "old", "{}: no incident", python.tag);
+    }
+    dir.pycgate(&["gate"]).expect(0);
+    for python in interpreter::all() {
+        assert_eq!(import(python), "new", "{}", python.tag);
     }
 }
