@@ -59,8 +59,9 @@ fn as_pycgate() -> ExitCode {
     };
     done.unwrap_or_else(|error| {
         eprintln!("pycgate: error: {error:#}");
-        ExitCode::from(125)
+        pycgate::exit::Exit::INCONCLUSIVE
     })
+    .into()
 }
 
 /// A way in which a source gets its new content, without a moment for Python to notice.

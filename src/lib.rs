@@ -25,7 +25,7 @@
 //!
 //! The rooms, each with one concern; a room uses only the rooms below it:
 //!
-//! - [`cli`], [`options`], [`config`], [`exclude`]: what the user says
+//! - [`cli`], [`options`], [`config`], [`exclude`], [`exit`]: what the user says and how it ends
 //! - [`cmd`]: one file a command: ask, judge, act, report
 //! - [`report`]: text, JSON, timeline, progress
 //! - [`hooks`]: git's events, what each changes, and the hook files
@@ -44,6 +44,7 @@ pub mod cli;
 pub mod cmd;
 pub mod config;
 pub mod exclude;
+pub mod exit;
 pub mod fsys;
 pub mod git;
 pub mod hooks;

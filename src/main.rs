@@ -6,32 +6,33 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 use pycgate::cli::{Cli, Command};
+use pycgate::exit::Exit;
 use pycgate::options::Global;
 use pycgate::report::style::message;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return usage_error(&error),
+        Err(error) => return usage(&error).into(),
     };
     let (command, global) = (&cli.command, &cli.global);
-    match enter(global).and_then(|()| run(command, global)) {
-        Ok(status) => status,
-        Err(_) if matches!(command, Command::Hook(hook) if !hook.tells(global)) => {
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
+    let ended = enter(global).and_then(|()| run(command, global));
+    let exit = ended.unwrap_or_else(|error| {
+        if !matches!(command, Command::Hook(hook) if !hook.tells(global)) {
             message(&format!("pycgate: error: {error:#}"));
-            ExitCode::from(match command {
-                Command::Gate(_) => 125,
-                Command::Hook(_) => 0,
-                _ => 2,
-            })
         }
-    }
+        failed()
+    });
+    exit.into()
 }
 
-fn run(command: &Command, global: &Global) -> anyhow::Result<ExitCode> {
+/// How the command that is named ends if it fails.
+fn failed() -> Exit {
+    let command = command_word(std::env::args_os().skip(1));
+    Exit::of_failed(&command.unwrap_or_default())
+}
+
+fn run(command: &Command, global: &Global) -> anyhow::Result<Exit> {
     match command {
         Command::Gate(gate) => gate.run(global),
         Command::Check(check) => check.run(global),
@@ -59,20 +60,17 @@ fn enter(global: &Global) -> anyhow::Result<()> {
     })
 }
 
-/// Prints what clap has to say. Bad usage of `gate` is the gate's own failure (125), a hook never
-/// fails a git operation (0), everything else is 2.
-fn usage_error(error: &clap::Error) -> ExitCode {
-    let command = command_word(std::env::args_os().skip(1));
-    let is = |name: &str| command.as_ref().is_some_and(|word| word == name);
-    if error.exit_code() != 0 && is("hook") {
-        return ExitCode::SUCCESS;
+/// Prints what clap has to say: help that was asked for, or bad usage. A hook is silent about that.
+fn usage(said: &clap::Error) -> Exit {
+    let exit = if said.exit_code() == 0 {
+        Exit::SUCCESS
+    } else {
+        failed()
+    };
+    if said.exit_code() == 0 || exit != Exit::SUCCESS {
+        let _ = said.print();
     }
-    let _ = error.print();
-    match error.exit_code() {
-        0 => ExitCode::SUCCESS,
-        _ if is("gate") => ExitCode::from(125),
-        _ => ExitCode::from(2),
-    }
+    exit
 }
 
 /// The command's name: the first word that is neither an option of every command nor its value (a

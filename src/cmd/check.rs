@@ -1,12 +1,12 @@
 //! `pycgate check`: report only, change nothing.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::cmd::session::Session;
+use crate::exit::Exit;
 use crate::options::{Format, Global};
 use crate::report::json::Report;
 use crate::report::progress::Progress;
@@ -36,7 +36,7 @@ impl Check {
     ///
     /// # Errors
     /// If the repository or configuration cannot be read.
-    pub fn run(&self, global: &Global) -> Result<ExitCode> {
+    pub fn run(&self, global: &Global) -> Result<Exit> {
         let session = Session::open(global, &[])?;
         let terminal = Terminal::stdout(global.color);
         let mut scan = {
@@ -68,13 +68,10 @@ impl Check {
             Format::Json => output(&Report::new("check", &scan, false).text())?,
             format => output(&self.lines(global, &scan, terminal, format, found))?,
         }
-        let status = match (found, scan.troubles.is_empty()) {
-            (_, false) => 2,
-            (0, true) => 0,
-            _ if self.exit_zero => 0,
-            _ => 1,
-        };
-        Ok(ExitCode::from(status))
+        if !scan.troubles.is_empty() {
+            return Ok(Exit::ERROR);
+        }
+        Ok(Exit::attention_if(found > 0 && !self.exit_zero))
     }
 }
 

@@ -1,10 +1,9 @@
 //! `pycgate completions`: shell completions, for packagers.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
+use crate::exit::Exit;
 use crate::report::style::output;
 
 /// Arguments of `completions`.
@@ -37,7 +36,7 @@ impl Completions {
     ///
     /// # Errors
     /// If stdout cannot be written.
-    pub fn run(&self, mut program: clap::Command) -> Result<ExitCode> {
+    pub fn run(&self, mut program: clap::Command) -> Result<Exit> {
         use clap_complete::{Shell as Known, generate};
         let mut text = Vec::new();
         let known = match self.shell {
@@ -58,6 +57,6 @@ impl Completions {
             ),
         }
         output(&String::from_utf8_lossy(&text))?;
-        Ok(ExitCode::SUCCESS)
+        Ok(Exit::SUCCESS)
     }
 }

@@ -1,7 +1,6 @@
 //! `pycgate explain`: every entry of one source, and why it is judged as it is.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use bstr::{BStr, BString};
@@ -11,6 +10,7 @@ use crate::bytecode::{
     Dialect, EntryFacts, SourceFacts, Verdict, parse_beside, parse_in_pycache, timeline,
 };
 use crate::cmd::session::Session;
+use crate::exit::Exit;
 use crate::fsys::path::{below, of_prefix, to_git};
 use crate::fsys::relative::split;
 use crate::fsys::{Dir, Stat, resolve};
@@ -34,7 +34,7 @@ impl Explain {
     ///
     /// # Errors
     /// If there is no such file, or the repository or configuration cannot be read.
-    pub fn run(&self, global: &Global) -> Result<ExitCode> {
+    pub fn run(&self, global: &Global) -> Result<Exit> {
         let session = Session::open(global, &[])?;
         let (source, entry) = self.meant(&session)?;
         let wanted = Wanted {
@@ -58,7 +58,7 @@ impl Explain {
         }
         if global.format == Format::Json {
             output(&Report::new("explain", &scan, false).text())?;
-            return Ok(ExitCode::SUCCESS);
+            return Ok(Exit::SUCCESS);
         }
         let terminal = Terminal::stdout(global.color);
         let parts: Vec<String> = scan
@@ -77,7 +77,7 @@ impl Explain {
         } else {
             output(&parts.join("\n"))?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(Exit::SUCCESS)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
-use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 
 use crate::cmd::session::Session;
+use crate::exit::Exit;
 use crate::hooks::call::Call;
 use crate::hooks::suspects::{Suspect, suspects};
 use crate::options::Global;
@@ -29,9 +29,9 @@ impl Hook {
     ///
     /// # Errors
     /// None.
-    pub fn run(&self, global: &Global) -> Result<ExitCode> {
+    pub fn run(&self, global: &Global) -> Result<Exit> {
         if is_on("PYCGATE_SKIP") {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(Exit::SUCCESS);
         }
         let tells = self.tells(global);
         // In whichever thread, and also where a panic would abort: git goes on.
@@ -50,7 +50,7 @@ impl Hook {
                 one_line(&format!("{error:#}"))
             ));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(Exit::SUCCESS)
     }
 }
 

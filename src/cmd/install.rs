@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 
+use crate::exit::Exit;
 use crate::fsys::path::to_git;
 use crate::hooks::HookEvent;
 use crate::hooks::files::manager::Manager;
@@ -55,7 +55,7 @@ impl Install {
     ///
     /// # Errors
     /// If a hook or the configuration of git cannot be read or written.
-    pub fn run(&self, global: &Global) -> Result<ExitCode> {
+    pub fn run(&self, global: &Global) -> Result<Exit> {
         let sites = sites(self.recurse_submodules)?;
         let events = if self.events.is_empty() {
             HookEvent::ALL.to_vec()
@@ -70,11 +70,11 @@ impl Install {
         } else {
             match self.write_files(&sites, &events, program.as_deref())? {
                 Some(text) => text,
-                None => return Ok(ExitCode::from(1)),
+                None => return Ok(Exit::ATTENTION),
             }
         };
         super::print(global, &text)?;
-        Ok(ExitCode::SUCCESS)
+        Ok(Exit::SUCCESS)
     }
 }
 

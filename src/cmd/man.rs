@@ -1,11 +1,10 @@
 //! `pycgate man`: manual pages, for packagers.
 
-use std::process::ExitCode;
-
 use anyhow::{Result, anyhow};
 use clap::Args;
 
 use crate::config::did_you_mean;
+use crate::exit::Exit;
 use crate::report::style::output;
 
 /// Arguments of `man`.
@@ -21,7 +20,7 @@ impl Man {
     ///
     /// # Errors
     /// If there is no such command, or stdout cannot be written.
-    pub fn run(&self, mut program: clap::Command) -> Result<ExitCode> {
+    pub fn run(&self, mut program: clap::Command) -> Result<Exit> {
         program.build();
         let page = match &self.command {
             None => program,
@@ -44,6 +43,6 @@ impl Man {
         let mut text = Vec::new();
         clap_mangen::Man::new(page).render(&mut text)?;
         output(&String::from_utf8_lossy(&text))?;
-        Ok(ExitCode::SUCCESS)
+        Ok(Exit::SUCCESS)
     }
 }

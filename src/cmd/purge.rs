@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use bstr::{BString, ByteSlice};
@@ -10,6 +9,7 @@ use clap::Args;
 
 use crate::bytecode::State;
 use crate::cmd::session::Session;
+use crate::exit::Exit;
 use crate::fsys::path::{below, from_git};
 use crate::options::{Format, Global};
 use crate::purge;
@@ -41,7 +41,7 @@ impl Purge {
     ///
     /// # Errors
     /// If a path lies outside the work tree, or the repository or configuration cannot be read.
-    pub fn run(&self, global: &Global) -> Result<ExitCode> {
+    pub fn run(&self, global: &Global) -> Result<Exit> {
         let session = Session::open(global, &[])?;
         let mut paths = self.paths.clone();
         if let Some(file) = &self.pathspec_from_file {
@@ -102,7 +102,7 @@ impl Purge {
             .collect())
     }
 
-    fn tell(&self, global: &Global, scan: &Scan) -> Result<ExitCode> {
+    fn tell(&self, global: &Global, scan: &Scan) -> Result<Exit> {
         let mut failed = false;
         for trouble in &scan.troubles {
             failed = true;
@@ -134,7 +134,7 @@ impl Purge {
             }
             _ => {}
         }
-        Ok(ExitCode::from(u8::from(failed)))
+        Ok(Exit::attention_if(failed))
     }
 }
 

@@ -1,12 +1,12 @@
 //! `pycgate uninstall`.
 
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 
 use crate::cmd::install::{line, not_to_be_written, sites};
+use crate::exit::Exit;
 use crate::hooks::HookEvent;
 use crate::hooks::files::{apply, configured, plan};
 use crate::options::Global;
@@ -31,7 +31,7 @@ impl Uninstall {
     ///
     /// # Errors
     /// If a hook or the configuration of git cannot be read or written.
-    pub fn run(&self, global: &Global) -> Result<ExitCode> {
+    pub fn run(&self, global: &Global) -> Result<Exit> {
         let sites = sites(self.recurse_submodules)?;
         let mut text = String::new();
         let mut steps = Vec::new();
@@ -62,7 +62,7 @@ impl Uninstall {
             }
             if let Some(why) = not_to_be_written(site, self.global_hooks_path, "uninstall") {
                 message(&format!("pycgate: {why}\npycgate: nothing was changed"));
-                return Ok(ExitCode::from(1));
+                return Ok(Exit::ATTENTION);
             }
             for item in items {
                 text.push_str(&line(site, &item, self.dry_run));
@@ -72,7 +72,7 @@ impl Uninstall {
         if !self.dry_run {
             if let Err(error) = apply::all(&steps) {
                 message(&format!("pycgate: {error:#}"));
-                return Ok(ExitCode::from(1));
+                return Ok(Exit::ATTENTION);
             }
             for (site, event) in sections {
                 configured::uninstall(&site.git, event)?;
@@ -82,6 +82,6 @@ impl Uninstall {
             let _ = writeln!(text, "pycgate has no hooks in {}", sites[0].hooks.display());
         }
         super::print(global, &text)?;
-        Ok(ExitCode::SUCCESS)
+        Ok(Exit::SUCCESS)
     }
 }

@@ -1,11 +1,11 @@
 //! `pycgate doctor`.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 
+use crate::exit::Exit;
 use crate::hooks::files::site::Site;
 use crate::options::{Format, Global};
 
@@ -60,7 +60,7 @@ impl Doctor {
     ///
     /// # Errors
     /// If the current directory or the repository cannot be found.
-    pub fn run(&self, global: &Global) -> Result<ExitCode> {
+    pub fn run(&self, global: &Global) -> Result<Exit> {
         let directory = std::env::current_dir()?;
         let (root, mut findings) = match Site::discover(&directory) {
             Ok(site) => {
@@ -82,7 +82,7 @@ impl Doctor {
         findings.extend(roots::look(&root, &interpreters));
         let needs_attention = findings.iter().any(|finding| finding.attention);
         super::print(global, &report(global, &root, &findings)?)?;
-        Ok(ExitCode::from(u8::from(needs_attention)))
+        Ok(Exit::attention_if(needs_attention))
     }
 }
 

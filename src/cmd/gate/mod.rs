@@ -10,16 +10,16 @@ mod wait;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use bstr::BString;
 use clap::Args;
 
 use self::outcome::Outcome;
-use self::verdict::{GATE_FAILED, Verdict};
+use self::verdict::Verdict;
 use crate::cmd::session::Session;
 use crate::config::Isolation;
+use crate::exit::Exit;
 use crate::git::Repo;
 use crate::options::{Format, Global};
 use crate::payload::{Base, Payload};
@@ -75,7 +75,7 @@ impl Gate {
     ///
     /// # Errors
     /// If the gate itself fails: repository, configuration, base or report file.
-    pub fn run(&self, global: &Global) -> Result<ExitCode> {
+    pub fn run(&self, global: &Global) -> Result<Exit> {
         let terminal = Terminal::stderr(global.color);
         let report_file = self
             .report
@@ -108,7 +108,7 @@ impl Gate {
         } else if global.format == Format::Json && self.command.is_empty() {
             output(&report.text())?;
         }
-        Ok(ExitCode::from(outcome.status))
+        Ok(outcome.exit)
     }
 }
 
@@ -226,7 +226,7 @@ impl Gate {
         if self.dry_run {
             return Ok(Outcome {
                 verdict: Verdict::Pass,
-                status: 0,
+                exit: Exit::SUCCESS,
                 reasons,
                 sweep: None,
             });
@@ -234,14 +234,14 @@ impl Gate {
         if !reasons.is_empty() {
             return Ok(Outcome {
                 verdict: Verdict::Inconclusive,
-                status: GATE_FAILED,
+                exit: Exit::INCONCLUSIVE,
                 reasons,
                 sweep: None,
             });
         }
         let ready = Outcome {
             verdict: Verdict::Pass,
-            status: 0,
+            exit: Exit::SUCCESS,
             reasons,
             sweep: None,
         };
@@ -253,13 +253,13 @@ impl Gate {
         } else {
             Outcome::of_running(&self.command, isolation)?
         };
-        let (sweep, mut verdict, mut status, mut reasons) = match ended {
+        let (sweep, mut verdict, mut exit, mut reasons) = match ended {
             Outcome {
                 verdict,
-                status,
+                exit,
                 reasons,
                 sweep: Some(sweep),
-            } => (sweep, verdict, status, reasons),
+            } => (sweep, verdict, exit, reasons),
             not_known => return Ok(not_known),
         };
         let before = reasons.len();
@@ -274,11 +274,11 @@ impl Gate {
         let moved = reasons.len() > before;
         if moved {
             verdict = Verdict::Inconclusive;
-            status = GATE_FAILED;
+            exit = Exit::INCONCLUSIVE;
         }
         Ok(Outcome {
             verdict,
-            status,
+            exit,
             reasons,
             sweep: Some(sweep),
         })

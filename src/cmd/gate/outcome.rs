@@ -7,15 +7,16 @@ use anyhow::{Context, Result};
 
 use super::reasons;
 use super::sweep::{self, Sweep};
-use super::verdict::{self, NOT_EXECUTABLE, NOT_FOUND, Verdict};
+use super::verdict::{self, Verdict};
 use crate::config::Isolation;
+use crate::exit::Exit;
 
 /// What the gate ends with.
 pub struct Outcome {
     /// The verdict.
     pub verdict: Verdict,
-    /// The gate's exit status.
-    pub status: u8,
+    /// How the gate ends.
+    pub exit: Exit,
     /// Why the verdict is INCONCLUSIVE, one line each.
     pub reasons: Vec<String>,
     /// The sweep; `None` if it was not started.
@@ -43,14 +44,14 @@ impl Outcome {
         let sweep = match sweep::run(command, prefix.as_ref().map(tempfile::TempDir::path)) {
             Ok(sweep) => sweep,
             Err(error) => {
-                let status = if error.kind() == io::ErrorKind::NotFound {
-                    NOT_FOUND
+                let exit = if error.kind() == io::ErrorKind::NotFound {
+                    Exit::NOT_FOUND
                 } else {
-                    NOT_EXECUTABLE
+                    Exit::NOT_EXECUTABLE
                 };
                 return Ok(Self {
                     verdict: Verdict::Inconclusive,
-                    status,
+                    exit,
                     reasons: vec![reasons::not_started(&command[0], &error)],
                     sweep: None,
                 });
@@ -63,7 +64,7 @@ impl Outcome {
         }
         Ok(Self {
             verdict,
-            status: sweep.status,
+            exit: Exit::of_sweep(sweep.status),
             reasons,
             sweep: Some(sweep),
         })

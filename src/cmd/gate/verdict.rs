@@ -28,13 +28,6 @@ impl Verdict {
     }
 }
 
-/// Exit status of a gate that failed itself, as timeout(1) and env(1) have it.
-pub const GATE_FAILED: u8 = 125;
-/// Exit status where the command is not executable.
-pub const NOT_EXECUTABLE: u8 = 126;
-/// Exit status where the command is not found.
-pub const NOT_FOUND: u8 = 127;
-
 /// The verdict over a sweep that ran, by its status (128+n for a signal).
 pub fn of_sweep(status: u8, argv: &[OsString]) -> Verdict {
     match status {

@@ -11,7 +11,8 @@ use signal_hook::consts::{SIGINT, SIGQUIT};
 use super::outcome::Outcome;
 use super::sweep::Sweep;
 use super::told::Told;
-use super::verdict::{GATE_FAILED, Verdict};
+use super::verdict::Verdict;
+use crate::exit::Exit;
 use crate::report::json::Report;
 use crate::report::style::output;
 
@@ -36,9 +37,9 @@ pub fn sweep(ready: &Report) -> Result<Outcome> {
             let status = told.status();
             Outcome {
                 verdict,
-                status: match verdict {
-                    Verdict::Inconclusive => GATE_FAILED,
-                    _ => status,
+                exit: match verdict {
+                    Verdict::Inconclusive => Exit::INCONCLUSIVE,
+                    _ => Exit::of_sweep(status),
                 },
                 reasons,
                 sweep: Some(Sweep {
@@ -58,7 +59,7 @@ pub fn sweep(ready: &Report) -> Result<Outcome> {
 fn unknown(reason: String) -> Outcome {
     Outcome {
         verdict: Verdict::Inconclusive,
-        status: GATE_FAILED,
+        exit: Exit::INCONCLUSIVE,
         reasons: vec![reason],
         sweep: None,
     }
