@@ -1,3 +1,4 @@
-//! Interpreters: asking them what they know best.
+//! Python: what a command line means to it, and interpreters, asked what they know best.
 
+pub mod command_line;
 pub mod prove;

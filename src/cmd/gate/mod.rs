@@ -24,6 +24,7 @@ use crate::git::Repo;
 use crate::options::{Format, Global};
 use crate::payload::{Base, Payload};
 use crate::purge;
+use crate::python::command_line::ignores_environment;
 use crate::report::file::Destination;
 use crate::report::json::Report;
 use crate::report::progress::Progress;
@@ -176,7 +177,7 @@ impl Gate {
         // A fresh prefix hides entries from a sweep that heeds it.
         let hides = isolation == Isolation::Fresh
             && !self.command.is_empty()
-            && !verdict::ignores_environment(&self.command);
+            && !ignores_environment(&self.command);
         let reasons = reasons::before(&scan, hides);
         let outcome = self.outcome(
             global,
