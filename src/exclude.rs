@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use bstr::{BStr, ByteSlice};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
+use crate::fsys::path::from_git;
 use crate::fsys::relative::split;
 
 /// Globs as in a `.gitignore`: with a slash they hold from the root on, without one at any depth;
@@ -58,12 +59,12 @@ impl Exclude {
 
     /// Whether a directory of the tree is left out, with all below it.
     pub fn directory(&self, path: &BStr) -> bool {
-        !self.empty && !path.is_empty() && self.directories.is_match(path.to_path_lossy())
+        !self.empty && !path.is_empty() && self.directories.is_match(&*from_git(path))
     }
 
     /// Whether a file is left out by its own name; its directories are asked about on the way.
     pub fn file(&self, path: &BStr) -> bool {
-        !self.empty && self.any.is_match(path.to_path_lossy())
+        !self.empty && self.any.is_match(&*from_git(path))
     }
 
     /// Whether a directory or one above it is left out.

@@ -9,6 +9,7 @@ use bstr::BString;
 use crate::config::{Config, Numba};
 use crate::exclude::Exclude;
 use crate::fsys::path::relative_to;
+use crate::fsys::system_prefix;
 use crate::git::Repo;
 use crate::options::Global;
 use crate::payload::Base;
@@ -206,10 +207,6 @@ fn interpreter_prefixes(directory: &Path) -> Vec<PathBuf> {
     if let Some(prefix) = env::var_os("PYTHONPYCACHEPREFIX").filter(|prefix| !prefix.is_empty()) {
         prefixes.push(directory.join(prefix));
     }
-    if cfg!(target_os = "macos")
-        && let Some(home) = env::var_os("HOME")
-    {
-        prefixes.push(PathBuf::from(home).join("Library/Caches/com.apple.python"));
-    }
+    prefixes.extend(system_prefix());
     prefixes
 }

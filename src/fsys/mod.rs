@@ -3,8 +3,7 @@
 //! [`Stat`] and [`Time`] are plain data, so that the rooms above can be pure. What needs a
 //! platform (ctime, directory handles, `openat2`) is in one file per platform.
 
-#![forbid(unsafe_code)]
-
+mod obstacle;
 pub mod path;
 pub mod relative;
 mod threads;
@@ -13,7 +12,8 @@ mod unix;
 #[cfg(unix)]
 use unix as platform;
 
-pub use platform::{Dir, DirBuffer, FileType, Resolved, resolve};
+pub use obstacle::Obstacle;
+pub use platform::{Dir, DirBuffer, Resolved, access, process, resolve, system_prefix};
 pub use threads::{Shared, WORTH_THREADS, cores, in_threads};
 
 /// A point in time as the file system keeps it: seconds and nanoseconds since 1970-01-01 UTC.
@@ -30,6 +30,19 @@ impl Time {
     pub fn as_nanos(self) -> i128 {
         i128::from(self.sec) * 1_000_000_000 + i128::from(self.nsec)
     }
+}
+
+/// What a name in a directory stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileType {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symlink, or what else leads elsewhere.
+    Symlink,
+    /// A device, a pipe, a socket, or what does not tell.
+    Other,
 }
 
 /// What `lstat(2)` or `stat(2)` says of one file.
@@ -53,4 +66,26 @@ pub struct Stat {
     pub ctime: Time,
     /// When the inode was made, where it was asked for and the file system keeps it; cannot be set.
     pub born: Option<Time>,
+}
+
+impl Stat {
+    /// The type of file.
+    pub fn file_type(&self) -> FileType {
+        match self.mode & 0o170_000 {
+            0o100_000 => FileType::File,
+            0o040_000 => FileType::Directory,
+            0o120_000 => FileType::Symlink,
+            _ => FileType::Other,
+        }
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        self.file_type() == FileType::File
+    }
+
+    /// Whether its owner may run it, which is what git records.
+    pub fn may_run(&self) -> bool {
+        self.mode & 0o100 != 0
+    }
 }

@@ -15,6 +15,7 @@ use super::command::Git;
 use super::index::Index;
 use super::libgit2;
 use crate::fsys::cores;
+use crate::fsys::path::text;
 
 /// A repository with a work tree.
 pub struct Repo {
@@ -461,7 +462,7 @@ fn attributes(
     let mut values = Vec::with_capacity(paths.len() * names.len());
     for path in paths {
         for name in names {
-            let value = repository.get_attr_bytes(&path.to_path_lossy(), name, flags)?;
+            let value = repository.get_attr_bytes(Path::new(&text(path)), name, flags)?;
             values.push(match git2::AttrValue::always_bytes(value) {
                 git2::AttrValue::Unspecified => Attribute::Unspecified,
                 git2::AttrValue::True => Attribute::Set,

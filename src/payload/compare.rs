@@ -49,7 +49,7 @@ pub fn compare(
     if rules.file_mode
         && !link
         && !entry.is_symlink()
-        && (stat.mode & 0o100 != 0) != (entry.mode() & 0o100 != 0)
+        && stat.may_run() != (entry.mode() & 0o100 != 0)
     {
         return Comparison::Differs;
     }

@@ -12,7 +12,7 @@ use bstr::{BStr, ByteSlice};
 
 use crate::bytecode::{parse_beside, parse_in_pycache};
 use crate::fsys::relative::split;
-use crate::fsys::{Dir, DirBuffer, FileType, Shared, in_threads};
+use crate::fsys::{Dir, DirBuffer, FileType, Obstacle, Shared, in_threads};
 
 /// Name of the directory of entries (PEP 3147).
 const CACHE: &[u8] = b"__pycache__";
@@ -118,7 +118,7 @@ fn remove(directory: &Dir, target: &Target<'_>) -> Result<(), String> {
         return Err("it has no name of a cache entry".into());
     }
     match directory.lstat(name) {
-        Ok(stat) if matches!(stat.file_type(), FileType::RegularFile | FileType::Symlink) => {}
+        Ok(stat) if matches!(stat.file_type(), FileType::File | FileType::Symlink) => {}
         Ok(_) => return Err("it is no file".into()),
         Err(error) => return failure(&error),
     }
@@ -129,19 +129,13 @@ fn failure(error: &io::Error) -> Result<(), String> {
     if error.kind() == io::ErrorKind::NotFound {
         return Ok(());
     }
-    let hint = match error
-        .raw_os_error()
-        .map(rustix::io::Errno::from_raw_os_error)
-    {
-        Some(rustix::io::Errno::ACCESS) => ": its directory cannot be written to",
-        Some(rustix::io::Errno::PERM) => {
-            ": it is immutable, or another user's in a sticky directory"
-        }
-        Some(rustix::io::Errno::ROFS) => ": the file system is mounted read-only",
-        Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
-            ": a directory became a symlink meanwhile"
-        }
-        _ => "",
+    let hint = match Obstacle::of(error) {
+        Some(Obstacle::Access) => ": its directory cannot be written to",
+        Some(Obstacle::Protected) => ": it is immutable, or another user's in a sticky directory",
+        Some(Obstacle::ReadOnly) => ": the file system is mounted read-only",
+        Some(Obstacle::Swapped) => ": a directory became a symlink meanwhile",
+        Some(Obstacle::InUse) => ": another process has it open",
+        None => "",
     };
     Err(format!("{error}{hint}"))
 }

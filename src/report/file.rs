@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use tempfile::NamedTempFile;
 
+use crate::fsys::access;
+
 /// A place for a report, found fit to be written to.
 pub enum Destination {
     /// A file: the report gets another name first and is then moved into place.
@@ -67,12 +69,7 @@ impl Destination {
                     format!("--report {}: it cannot be written", path.display())
                 })?;
                 // Temporary files are private; a report is for whoever may read its directory.
-                #[cfg(unix)]
-                {
-                    use std::os::unix::fs::PermissionsExt;
-                    file.as_file()
-                        .set_permissions(std::fs::Permissions::from_mode(0o644))?;
-                }
+                access::let_all_read(file.as_file())?;
                 file.persist(&path).with_context(|| {
                     format!("--report {}: it cannot be moved into place", path.display())
                 })?;

@@ -3,8 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
+use terminal_size::terminal_size_of;
 
 use crate::bytecode::State;
+use crate::fsys::path::to_git;
 use crate::options::ColorChoice;
 
 /// Where to write, and whether in colour.
@@ -26,9 +28,7 @@ impl Terminal {
         Self::new(
             choice,
             io::stdout().is_terminal(),
-            rustix::termios::tcgetwinsize(io::stdout())
-                .ok()
-                .map(|size| size.ws_col),
+            terminal_size_of(io::stdout()).map(|(width, _)| width.0),
         )
     }
 
@@ -37,9 +37,7 @@ impl Terminal {
         Self::new(
             choice,
             io::stderr().is_terminal(),
-            rustix::termios::tcgetwinsize(io::stderr())
-                .ok()
-                .map(|size| size.ws_col),
+            terminal_size_of(io::stderr()).map(|(width, _)| width.0),
         )
     }
 
@@ -76,13 +74,10 @@ impl Terminal {
 
     /// Text that leads to a file, where the terminal shows such links (OSC 8).
     pub fn link(self, file: &std::path::Path, text: &str) -> String {
-        use std::os::unix::ffi::OsStrExt;
         if !self.links {
             return text.to_owned();
         }
-        let address: String = file
-            .as_os_str()
-            .as_bytes()
+        let address: String = to_git(file)
             .iter()
             .map(|&byte| match byte {
                 b'/' | b'-' | b'_' | b'.' => char::from(byte).to_string(),

@@ -14,9 +14,9 @@ use super::place::Place;
 use super::venv::Venv;
 use super::{Counts, Entry, Options, Rules, Tree, Trouble};
 use crate::bytecode::{Kind, State};
-use crate::fsys::in_threads;
 use crate::fsys::path::{below, to_git};
 use crate::fsys::relative::{join, split};
+use crate::fsys::{Obstacle, in_threads};
 use crate::payload::{Candidate, Payload};
 
 /// What became of a name that looked like an entry.
@@ -133,11 +133,8 @@ impl Found {
 
     /// Notes a failure, unless the thing has merely vanished or become a symlink in the meantime.
     pub fn trouble(&mut self, path: PathBuf, doing: &'static str, error: io::Error) {
-        let raced = [rustix::io::Errno::LOOP, rustix::io::Errno::NOTDIR]
-            .map(rustix::io::Errno::raw_os_error);
-        if error.kind() != io::ErrorKind::NotFound
-            && !raced.contains(&error.raw_os_error().unwrap_or(0))
-        {
+        let swapped = Obstacle::of(&error) == Some(Obstacle::Swapped);
+        if error.kind() != io::ErrorKind::NotFound && !swapped {
             self.troubles.push(Trouble { path, doing, error });
         }
     }

@@ -67,13 +67,6 @@ impl Names {
             spans: Vec::with_capacity(64),
         };
         directory.list(buffer, |name, file_type| names.push(name, file_type))?;
-        for span in &mut names.spans {
-            // Some file systems do not tell the type in a listing.
-            if span.file_type == FileType::Unknown {
-                let stat = directory.lstat(span.of(&names.arena));
-                span.file_type = stat.map_or(FileType::Unknown, |stat| stat.file_type());
-            }
-        }
         names.sort();
         Ok(names)
     }
@@ -148,7 +141,7 @@ impl Names {
 
 /// Whether something of this type can be a source or an entry.
 pub fn is_file(file_type: FileType) -> bool {
-    matches!(file_type, FileType::RegularFile | FileType::Symlink)
+    matches!(file_type, FileType::File | FileType::Symlink)
 }
 
 #[cfg(test)]
@@ -186,7 +179,7 @@ mod tests {
         );
         for name in &expected {
             let found = names.find(name.as_bytes());
-            assert_eq!(found, Some(FileType::RegularFile), "{name}");
+            assert_eq!(found, Some(FileType::File), "{name}");
         }
         assert_eq!(names.find(b"exactly_sixteen_."), None);
         assert_eq!(names.find(b""), None);
@@ -194,6 +187,6 @@ mod tests {
         let asked = Names::asked(&directory, &few.into()).expect("they are looked for");
         let there: Vec<&[u8]> = asked.iter().map(|(name, _)| name).collect();
         assert_eq!(there, [&b"aa"[..], b"exactly_sixteen_.py", b"z"]);
-        assert_eq!(asked.find(b"aa"), Some(FileType::RegularFile));
+        assert_eq!(asked.find(b"aa"), Some(FileType::File));
     }
 }

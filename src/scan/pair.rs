@@ -167,7 +167,7 @@ pub fn judge_entry<'o>(pair: &Pair<'o>, read_header: bool) -> Option<Judged<'o>>
     let mut facts = EntryFacts { lstat, stat: None };
     let mut broken = false;
     match lstat.file_type() {
-        FileType::RegularFile => {}
+        FileType::File => {}
         FileType::Symlink => match cache.directory.stat_with_birth(name) {
             Ok(stat) if stat.is_file() => facts.stat = Some(stat),
             Ok(_) => return None,

@@ -30,6 +30,7 @@ mod pytest_plugin;
 mod reach;
 mod regression;
 mod report;
+mod rooms;
 mod runaway;
 mod selfcheck;
 mod snapshots;

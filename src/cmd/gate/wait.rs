@@ -1,18 +1,16 @@
 //! The sweep of a runner that is not the gate's child: `gate --wait`.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use super::outcome::Outcome;
 use super::sweep::Sweep;
 use super::told::Told;
 use super::verdict::Verdict;
 use crate::exit::Exit;
+use crate::fsys::process::leave_keys_to_others;
 use crate::report::json::Report;
 use crate::report::style::output;
 
@@ -23,10 +21,7 @@ use crate::report::style::output;
 /// If standard output cannot be written to.
 pub fn sweep(ready: &Report) -> Result<Outcome> {
     // A key at the terminal reaches the runner as well, and its end is what ends the waiting.
-    for signal in [SIGINT, SIGQUIT] {
-        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
-            .context("cannot handle signals")?;
-    }
+    leave_keys_to_others().context("cannot handle signals")?;
     output(&ready.line())?;
     let started = Instant::now();
     let told = Told::read(io::stdin().lock());

@@ -1,11 +1,13 @@
 //! Carrying out a plan on disk: every file appears whole or not at all, and what was done is
 //! taken back when a later step fails.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+
+use crate::fsys::access;
 
 /// One change on disk.
 #[derive(Clone, Debug)]
@@ -159,43 +161,16 @@ fn write(path: &Path, content: &[u8], keep: Option<&fs::Metadata>) -> io::Result
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".pycgate-{}", std::process::id()));
     let temporary = PathBuf::from(name);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(if keep.is_some() { 0o600 } else { 0o777 });
-    }
-    let mut file = options.open(&temporary)?;
+    let mut file = access::create(&temporary, keep.is_some())?;
     let written = file
         .write_all(content)
-        .and_then(|()| set_mode_and_owner(&file, keep))
+        .and_then(|()| match keep {
+            Some(keep) => access::keep(&file, keep),
+            None => access::let_run(&file),
+        })
         .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
     written
-}
-
-#[cfg(unix)]
-fn set_mode_and_owner(file: &fs::File, keep: Option<&fs::Metadata>) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-    let now = file.metadata()?;
-    let Some(keep) = keep else {
-        let mode = now.permissions().mode();
-        if mode & 0o500 != 0o500 {
-            file.set_permissions(fs::Permissions::from_mode(mode | 0o500))?;
-        }
-        return Ok(());
-    };
-    if (now.uid(), now.gid()) != (keep.uid(), keep.gid()) {
-        std::os::unix::fs::fchown(file, Some(keep.uid()), Some(keep.gid()))?;
-    }
-    // After fchown, which clears the setuid and setgid bits.
-    file.set_permissions(keep.permissions())
-}
-
-#[cfg(not(unix))]
-fn set_mode_and_owner(file: &fs::File, keep: Option<&fs::Metadata>) -> io::Result<()> {
-    keep.map_or(Ok(()), |keep| file.set_permissions(keep.permissions()))
 }

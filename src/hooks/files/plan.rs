@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use super::apply::Step;
 use super::manager::Manager;
 use super::script::{self, Kind, Role};
+use crate::fsys::access;
 use crate::hooks::event::HookEvent;
 
 /// What happens to the hook of one event.
@@ -85,19 +86,8 @@ fn look(path: &Path) -> Result<Found> {
         .with_context(|| format!("cannot read {}: make it readable", path.display()))?;
     Ok(Found::File {
         content,
-        runs: may_run(&metadata),
+        runs: access::may_run(&metadata),
     })
-}
-
-#[cfg(unix)]
-fn may_run(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    metadata.permissions().mode() & 0o111 != 0
-}
-
-#[cfg(not(unix))]
-fn may_run(_metadata: &fs::Metadata) -> bool {
-    true
 }
 
 /// What installing does to the hook of one event. `program` is the path of pycgate that the hook
@@ -272,7 +262,7 @@ pub fn manager_of(directory: &Path, event: HookEvent) -> Result<Option<Manager>>
 
 /// Whether a file is a hook that runs pycgate, be it by a link to a shim.
 fn is_ours(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && may_run(&metadata))
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && access::may_run(&metadata))
         && fs::read(path).is_ok_and(|content| script::find_block(&content).is_some())
 }
 

@@ -1,22 +1,31 @@
 //! Directory handles, stats and symlinks of Unix.
 
+pub mod access;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod macos;
+pub mod process;
+
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use bstr::BStr;
-pub use rustix::fs::FileType;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, ResolveFlags};
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use rustix::fs::{Statx, StatxFlags, StatxTimestamp};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 
-use super::{Stat, Time};
+#[cfg(target_os = "linux")]
+use self::linux as own;
+#[cfg(not(target_os = "linux"))]
+use self::macos as own;
+use super::{FileType, Obstacle, Stat, Time};
+pub use own::{DirBuffer, system_prefix};
 
 impl From<rustix::fs::Stat> for Stat {
     #[allow(
@@ -40,65 +49,17 @@ impl From<rustix::fs::Stat> for Stat {
                 sec: stat.st_ctime as i64,
                 nsec: stat.st_ctime_nsec as u32,
             },
-            born: birth_of(&stat),
+            born: own::birth_of(&stat),
         }
     }
 }
 
-#[cfg(target_vendor = "apple")]
-fn birth_of(stat: &rustix::fs::Stat) -> Option<Time> {
-    birth(stat.st_birthtime, stat.st_birthtime_nsec as u32)
-}
-
-/// Not told by this platform's `stat`.
-#[cfg(not(target_vendor = "apple"))]
-fn birth_of(_: &rustix::fs::Stat) -> Option<Time> {
-    None
-}
-
 /// A time of birth; zero is what file systems give that keep none.
-#[cfg(any(target_vendor = "apple", target_os = "linux", target_os = "android"))]
 fn birth(sec: i64, nsec: u32) -> Option<Time> {
     ((sec, nsec) != (0, 0)).then_some(Time { sec, nsec })
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-impl From<Statx> for Stat {
-    fn from(statx: Statx) -> Self {
-        let time = |time: StatxTimestamp| Time {
-            sec: time.tv_sec,
-            nsec: time.tv_nsec,
-        };
-        let mask = StatxFlags::from_bits_retain(statx.stx_mask);
-        let born = statx.stx_btime;
-        Self {
-            dev: rustix::fs::makedev(statx.stx_dev_major, statx.stx_dev_minor),
-            ino: statx.stx_ino,
-            mode: u32::from(statx.stx_mode),
-            uid: statx.stx_uid,
-            gid: statx.stx_gid,
-            size: statx.stx_size,
-            mtime: time(statx.stx_mtime),
-            ctime: time(statx.stx_ctime),
-            born: mask
-                .contains(StatxFlags::BTIME)
-                .then(|| birth(born.tv_sec, born.tv_nsec))
-                .flatten(),
-        }
-    }
-}
-
 impl Stat {
-    /// The type of file.
-    pub fn file_type(&self) -> FileType {
-        FileType::from_raw_mode(self.mode as rustix::fs::RawMode)
-    }
-
-    /// Whether it is a regular file.
-    pub fn is_file(&self) -> bool {
-        self.file_type() == FileType::RegularFile
-    }
-
     /// `lstat(2)`.
     ///
     /// # Errors
@@ -139,12 +100,44 @@ pub fn text(bytes: &[u8]) -> Cow<'_, OsStr> {
 /// Longest path handed to the kernel at once; longer ones are opened in pieces.
 const PIECE: usize = 4000;
 
-/// What listing a directory is read into; kept from one directory to the next.
-pub struct DirBuffer(Vec<MaybeUninit<u8>>);
+/// A directory and nothing else, without following a symlink that is the last name.
+const DIRECTORY: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOFOLLOW);
 
-impl Default for DirBuffer {
-    fn default() -> Self {
-        Self(vec![MaybeUninit::uninit(); 32 * 1024])
+/// The type that a listing tells; some file systems do not.
+fn of_listing(file_type: rustix::fs::FileType) -> Option<FileType> {
+    match file_type {
+        rustix::fs::FileType::RegularFile => Some(FileType::File),
+        rustix::fs::FileType::Directory => Some(FileType::Directory),
+        rustix::fs::FileType::Symlink => Some(FileType::Symlink),
+        rustix::fs::FileType::Unknown => None,
+        _ => Some(FileType::Other),
+    }
+}
+
+/// Opens a directory below another name by name.
+fn open_each(directory: &OwnedFd, relative: &[u8]) -> io::Result<OwnedFd> {
+    let mut handle: Option<OwnedFd> = None;
+    for name in relative.split(|&byte| byte == b'/') {
+        if matches!(name, b"" | b"." | b"..") {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let from = handle.as_ref().unwrap_or(directory);
+        handle = Some(rustix::fs::openat(from, name, DIRECTORY, Mode::empty())?);
+    }
+    handle.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// What a person can do something about.
+pub fn obstacle(error: &io::Error) -> Option<Obstacle> {
+    match Errno::from_io_error(error)? {
+        Errno::ACCESS => Some(Obstacle::Access),
+        Errno::PERM => Some(Obstacle::Protected),
+        Errno::ROFS => Some(Obstacle::ReadOnly),
+        Errno::LOOP | Errno::NOTDIR => Some(Obstacle::Swapped),
+        _ => None,
     }
 }
 
@@ -177,34 +170,8 @@ impl Dir {
         while !rest.is_empty() {
             let length = piece(rest)?;
             let from = handle.as_ref().unwrap_or(self);
-            handle = Some(from.open_piece(&rest[..length])?);
+            handle = Some(Self(own::open_piece(&from.0, &rest[..length])?));
             rest = rest[length..].strip_prefix(b"/").unwrap_or(&rest[length..]);
-        }
-        handle.ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-
-    fn open_piece(&self, relative: &[u8]) -> io::Result<Self> {
-        #[cfg(target_os = "linux")]
-        {
-            let opened = rustix::fs::openat2(
-                &self.0,
-                relative,
-                OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
-                Mode::empty(),
-                ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-            );
-            match opened {
-                // Kernels before 5.6, and sandboxes that do not know the call.
-                Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {}
-                other => return Ok(Self(other?)),
-            }
-        }
-        let mut handle: Option<Self> = None;
-        for name in relative.split(|&byte| byte == b'/') {
-            if matches!(name, b"" | b"." | b"..") {
-                return Err(io::ErrorKind::InvalidInput.into());
-            }
-            handle = Some(handle.as_ref().unwrap_or(self).open_child(name)?);
         }
         handle.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -214,11 +181,10 @@ impl Dir {
     /// # Errors
     /// What the system call gives.
     pub fn open_child(&self, name: &[u8]) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         Ok(Self(rustix::fs::openat(
             &self.0,
             name,
-            flags,
+            DIRECTORY,
             Mode::empty(),
         )?))
     }
@@ -247,15 +213,15 @@ impl Dir {
         buffer: &mut DirBuffer,
         mut each: impl FnMut(&[u8], FileType),
     ) -> io::Result<()> {
-        let mut entries = RawDir::new(&self.0, &mut buffer.0);
-        while let Some(entry) = entries.next() {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
+        own::list(&self.0, buffer, |name, file_type| {
             if !matches!(name, b"." | b"..") {
-                each(name, entry.file_type());
+                let asked = || {
+                    self.lstat(name)
+                        .map_or(FileType::Other, |stat| stat.file_type())
+                };
+                each(name, file_type.unwrap_or_else(asked));
             }
-        }
-        Ok(())
+        })
     }
 
     /// `lstat` of a name in the directory.
@@ -279,7 +245,7 @@ impl Dir {
     /// # Errors
     /// What the system call gives.
     pub fn lstat_with_birth(&self, name: &[u8]) -> io::Result<Stat> {
-        self.with_birth(name, AtFlags::SYMLINK_NOFOLLOW)
+        own::with_birth(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     /// `stat` of a name in the directory, symlinks followed, with the time of birth where the file
@@ -288,20 +254,7 @@ impl Dir {
     /// # Errors
     /// What the system call gives.
     pub fn stat_with_birth(&self, name: &[u8]) -> io::Result<Stat> {
-        self.with_birth(name, AtFlags::empty())
-    }
-
-    fn with_birth(&self, name: &[u8], flags: AtFlags) -> io::Result<Stat> {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        {
-            let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-            match rustix::fs::statx(&self.0, name, flags, wanted) {
-                // Kernels before 4.11, and sandboxes that do not know the call.
-                Err(rustix::io::Errno::NOSYS) => {}
-                other => return Ok(other?.into()),
-            }
-        }
-        Ok(rustix::fs::statat(&self.0, name, flags)?.into())
+        own::with_birth(&self.0, name, AtFlags::empty())
     }
 
     /// Reads at most `limit` bytes of a regular file, symlinks followed. Anything but a regular
@@ -391,7 +344,7 @@ pub fn resolve(path: &Path) -> io::Result<Resolved> {
         }
         links += 1;
         if links > 40 {
-            return Err(rustix::io::Errno::LOOP.into());
+            return Err(Errno::LOOP.into());
         }
         links_touched = links_touched.max(Some(stat.ctime));
         let target: CString = rustix::fs::readlink(&here, Vec::new())?;
