@@ -23,11 +23,9 @@ fn finish(mut hasher: impl Hasher, source: &[u8]) -> [u8; 8] {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use data_encoding::HEXLOWER;
 
-    fn hex(bytes: [u8; 8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
+    use super::*;
 
     /// Vectors of real interpreters for the source `V=1\n` (`importlib.util.source_hash`).
     #[test]
@@ -45,7 +43,7 @@ mod tests {
         for (magic, sip, expected) in cases {
             let [low, high] = u16::to_le_bytes(magic);
             assert_eq!(
-                hex(source_hash(sip, [low, high, b'\r', b'\n'], b"V=1\n")),
+                HEXLOWER.encode(&source_hash(sip, [low, high, b'\r', b'\n'], b"V=1\n")),
                 expected,
                 "{magic}"
             );

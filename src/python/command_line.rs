@@ -6,6 +6,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use super::interpreters::is_interpreter;
+
 fn program(argv: &[OsString]) -> String {
     let first = argv.first().map(Path::new).and_then(Path::file_name);
     first
@@ -13,18 +15,9 @@ fn program(argv: &[OsString]) -> String {
         .unwrap_or_default()
 }
 
-fn is_python(name: &str) -> bool {
-    ["python", "pypy"].iter().any(|head| {
-        name.strip_prefix(head).is_some_and(|rest| {
-            rest.chars()
-                .all(|c| c.is_ascii_digit() || c == '.' || c == 't')
-        })
-    })
-}
-
 /// Options of a Python up to its script, `-c` or `-m`, and what follows `-m`.
 fn python_options(argv: &[OsString]) -> Option<(String, Option<String>)> {
-    if !is_python(&program(argv)) {
+    if !is_interpreter(&program(argv)) {
         return None;
     }
     let mut flags = String::new();

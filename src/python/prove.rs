@@ -5,19 +5,16 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::mpsc::RecvTimeoutError;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use data_encoding::HEXLOWER;
+
+use super::interpreters::{Interpreter, Process, of_tag};
 
 /// What an interpreter runs.
 const SCRIPT: &str = include_str!("compare.py");
-
-/// How long an interpreter may take for one answer.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An entry to be proved right or wrong.
 #[derive(Clone, Debug)]
@@ -48,6 +45,9 @@ pub enum Answer {
 /// # Errors
 /// If an interpreter of `pythons` does not work.
 pub fn prove(questions: &[Question], pythons: &[PathBuf]) -> Result<Vec<Answer>> {
+    // Outside the work tree: nothing of it decides which interpreter a shim starts.
+    let nowhere = tempfile::tempdir()?;
+    let nowhere = nowhere.path();
     let mut given = Vec::new();
     for python in pythons {
         // The interpreter is started in another directory.
@@ -56,10 +56,10 @@ pub fn prove(questions: &[Question], pythons: &[PathBuf]) -> Result<Vec<Answer>>
         } else {
             python
         };
-        let tag = tag_of(path).with_context(|| {
+        let known = Interpreter::ask(path, nowhere).with_context(|| {
             format!("--python {}: it does not work as a Python interpreter; name the interpreter's own file", python.display())
         })?;
-        given.push((tag, path.clone()));
+        given.push((known.tag, path.clone()));
     }
     let mut answers =
         vec![Answer::Unknown("its interpreter gave no answer".into()); questions.len()];
@@ -72,7 +72,7 @@ pub fn prove(questions: &[Question], pythons: &[PathBuf]) -> Result<Vec<Answer>>
             .iter()
             .find(|(known, _)| known == tag)
             .map(|(_, path)| path.clone())
-            .or_else(|| on_path(tag));
+            .or_else(|| of_tag(tag, nowhere));
         let Some(python) = python else {
             for number in numbers {
                 answers[number] = Answer::Unknown(format!(
@@ -82,8 +82,8 @@ pub fn prove(questions: &[Question], pythons: &[PathBuf]) -> Result<Vec<Answer>>
             continue;
         };
         let asked: Vec<&Question> = numbers.iter().map(|&number| &questions[number]).collect();
-        let got =
-            ask(&python, &asked).with_context(|| format!("cannot ask {}", python.display()))?;
+        let got = ask(&python, nowhere, &asked)
+            .with_context(|| format!("cannot ask {}", python.display()))?;
         for (number, answer) in numbers.into_iter().zip(got) {
             answers[number] = answer;
         }
@@ -91,145 +91,29 @@ pub fn prove(questions: &[Question], pythons: &[PathBuf]) -> Result<Vec<Answer>>
     Ok(answers)
 }
 
-/// An interpreter that looks at nothing of the user's: no environment, no site, no bytecode written.
-fn command(python: &Path, script: &str, directory: &Path) -> Command {
-    let mut command = Command::new(python);
-    command
-        .args(["-E", "-s", "-S", "-B", "-c", script])
-        .current_dir(directory)
-        .stderr(Stdio::null());
-    for (name, _) in std::env::vars_os() {
-        if name.as_encoded_bytes().starts_with(b"PYTHON") {
-            command.env_remove(name);
-        }
-    }
-    command
-}
-
-fn tag_of(python: &Path) -> Result<String> {
-    let script = "import sys; print(getattr(getattr(sys, 'implementation', None), 'cache_tag', None) or 'cpython-%d%d' % sys.version_info[:2])";
-    let nowhere = tempfile::tempdir()?;
-    let mut child = command(python, script, nowhere.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let lines = lines_of(&mut child)?;
-    let tag = lines
-        .recv_timeout(PATIENCE)
-        .ok()
-        .map(|line| line.trim().to_owned());
-    end(&mut child);
-    match tag {
-        Some(tag) if !tag.is_empty() => Ok(tag),
-        _ => bail!("it gave no cache tag"),
-    }
-}
-
-/// The interpreter on `PATH` with this tag.
-fn on_path(tag: &str) -> Option<PathBuf> {
-    let digits = tag.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let version = digits
-        .get(..1)
-        .zip(digits.get(1..))
-        .map(|(major, minor)| format!("{major}.{minor}"));
-    let names = [
-        version.as_ref().map(|version| format!("python{version}")),
-        version.as_ref().map(|version| format!("pypy{version}")),
-        Some("python3".to_owned()),
-        Some("pypy3".to_owned()),
-        Some("python2".to_owned()),
-    ];
-    names
-        .into_iter()
-        .flatten()
-        .map(PathBuf::from)
-        .find(|name| tag_of(name).is_ok_and(|known| known == tag))
-}
-
-fn ask(python: &Path, questions: &[&Question]) -> Result<Vec<Answer>> {
-    let nowhere = tempfile::tempdir()?;
-    let mut child = command(python, SCRIPT, nowhere.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let lines = lines_of(&mut child)?;
-    let mut stdin = child
-        .stdin
-        .take()
-        .context("the interpreter has no standard input")?;
-    let mut answers = Vec::new();
+fn ask(python: &Path, directory: &Path, questions: &[&Question]) -> Result<Vec<Answer>> {
+    let mut process = Process::start(python, SCRIPT, directory)?;
+    let hex = |path: &Path| HEXLOWER.encode(path.as_os_str().as_encoded_bytes());
+    let mut answers = Vec::with_capacity(questions.len());
     for question in questions {
-        let hex = |path: &Path| {
-            path.as_os_str()
-                .as_encoded_bytes()
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<String>()
-        };
-        let line = format!(
-            "{} {} {}\n",
-            hex(&question.source),
-            hex(&question.entry),
-            question.level
-        );
-        if stdin
-            .write_all(line.as_bytes())
-            .and_then(|()| stdin.flush())
-            .is_err()
-        {
-            break;
-        }
-        match lines.recv_timeout(PATIENCE) {
+        let (source, entry) = (hex(&question.source), hex(&question.entry));
+        match process.ask(&format!("{source} {entry} {}", question.level)) {
             Ok(line) => answers.push(parse(&line)),
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                answers.push(Answer::Unknown(format!(
-                    "its interpreter took longer than {} s",
-                    PATIENCE.as_secs()
-                )));
+            Err(error) => {
+                answers.push(Answer::Unknown(Process::failure(error)));
                 break;
             }
-            Err(mpsc::RecvTimeoutError::Disconnected) => break,
         }
     }
-    drop(stdin);
-    end(&mut child);
-    answers.resize(
-        questions.len(),
-        Answer::Unknown("its interpreter ended before the answer".into()),
-    );
+    let left = Answer::Unknown(Process::failure(RecvTimeoutError::Disconnected));
+    answers.resize(questions.len(), left);
     Ok(answers)
-}
-
-/// The lines a child prints, read in a thread of their own so that waiting for one can end.
-fn lines_of(child: &mut Child) -> Result<mpsc::Receiver<String>> {
-    let stdout = child
-        .stdout
-        .take()
-        .context("the interpreter has no standard output")?;
-    let (send, receive) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(stdout).lines() {
-            let Ok(line) = line else { break };
-            if send.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    Ok(receive)
-}
-
-/// Ends a child that has nothing left to say.
-fn end(child: &mut Child) {
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 fn parse(line: &str) -> Answer {
     let (word, hex) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
-    let bytes: Option<Vec<u8>> = (0..hex.len() / 2)
-        .map(|at| u8::from_str_radix(hex.get(2 * at..2 * at + 2)?, 16).ok())
-        .collect();
-    let message = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+    let bytes = HEXLOWER.decode(hex.as_bytes()).unwrap_or_default();
+    let message = String::from_utf8_lossy(&bytes).into_owned();
     match word {
         "same" => Answer::Same,
         "differs" => Answer::Differs(message),

@@ -1,8 +1,7 @@
 //! The report for programs: one JSON object, described by `docs/report.schema.json`.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bstr::{BString, ByteSlice};
+use data_encoding::{BASE64, HEXLOWER};
 use serde::Serialize;
 
 use super::path_of;
@@ -69,7 +68,7 @@ fn name(bytes: &[u8]) -> (String, Option<String>) {
         Ok(text) => (text.to_owned(), None),
         Err(_) => (
             bytes.to_str_lossy().into_owned(),
-            Some(STANDARD.encode(bytes)),
+            Some(BASE64.encode(bytes)),
         ),
     }
 }
@@ -79,11 +78,7 @@ fn payload_part(payload: &Payload) -> PayloadPart {
     let whole = names.iter().all(|path| path.to_str().is_ok());
     PayloadPart {
         base: payload.base.clone(),
-        digest: payload
-            .digest()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
+        digest: HEXLOWER.encode(&payload.digest()),
         sources: names
             .iter()
             .map(|path| path.to_str_lossy().into_owned())
@@ -91,7 +86,7 @@ fn payload_part(payload: &Payload) -> PayloadPart {
         sources_b64: (!whole).then(|| {
             names
                 .iter()
-                .map(|path| STANDARD.encode(path.as_slice()))
+                .map(|path| BASE64.encode(path.as_slice()))
                 .collect()
         }),
     }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use data_encoding::HEXLOWER;
 use time::OffsetDateTime;
 
 use super::style::{Terminal, printable};
@@ -144,8 +145,7 @@ fn header(text: &mut String, explained: &Explained) {
             }
         }
         Validation::Hash { hash, .. } => {
-            let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-            line(text, "source hash", &hex);
+            line(text, "source hash", &HEXLOWER.encode(&hash));
         }
     }
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::exit::Exit;
 use crate::hooks::files::site::Site;
 use crate::options::{Format, Global};
+use crate::python::interpreters::all;
 
 mod hooks;
 mod interpreters;
@@ -69,11 +70,11 @@ impl Doctor {
                 (site.root, findings)
             }
             Err(error) => (
-                directory,
+                directory.clone(),
                 vec![Finding::attention("repository", format!("{error:#}"))],
             ),
         };
-        let interpreters = interpreters::interpreters();
+        let interpreters = all(&directory);
         findings.extend(interpreters::look(
             &interpreters,
             &root,

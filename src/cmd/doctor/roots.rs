@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Finding;
-use super::interpreters::Interpreter;
+use crate::python::interpreters::Interpreter;
 
 const TOPIC: &str = "roots";
 /// Enough to see what is going on; a tree with thousands of links has one cause, not thousands.
