@@ -3,3 +3,4 @@
 pub mod command_line;
 pub mod interpreters;
 pub mod prove;
+pub mod pytest;

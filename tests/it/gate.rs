@@ -67,21 +67,33 @@ fn every_row_of_the_verdict_table_holds_with_real_pytest() {
         "test_kill.py",
         "import os, signal\n\n\ndef test_it():\n    os.kill(os.getpid(), signal.SIGKILL)\n",
     );
+    dir.write("broken/conftest.py", "import no_such_module\n");
+    dir.write("broken/test_it.py", "def test_it():\n    pass\n");
     for (arguments, status, verdict) in [
         (&["test_pass.py"][..], 0, "PASS"),
         (&["test_fail.py"], 1, "BLOCK"),
-        (&["test_broken.py"], 2, "INCONCLUSIVE"),
+        (&["test_broken.py"], 2, "BLOCK"),
+        (&["test_broken.py::test_it"], 4, "BLOCK"),
+        (&["test_fail.py", "--stepwise"], 2, "BLOCK"),
         (&["test_quit.py"], 2, "INCONCLUSIVE"),
         (&["bad"], 3, "INCONCLUSIVE"),
         (&["--no-such-option"], 4, "INCONCLUSIVE"),
+        (&["no_such_file.py"], 4, "INCONCLUSIVE"),
+        (&["test_pass.py::test_no_such"], 4, "INCONCLUSIVE"),
+        (&["broken"], 4, "BLOCK"),
         (&["empty"], 5, "INCONCLUSIVE"),
         (&["test_kill.py"], 137, "BLOCK"),
     ] {
         let command = [&[program, "-q"], arguments].concat();
         let (got, report) = gate(&dir, &[], &command);
+        let expected = if verdict == "INCONCLUSIVE" {
+            125
+        } else {
+            status
+        };
         assert_eq!(
             (got, &report["verdict"]),
-            (status, &verdict.into()),
+            (expected, &verdict.into()),
             "{arguments:?}: {report:#}"
         );
         assert_eq!(report["sweep"]["exit"], status);
@@ -90,14 +102,6 @@ fn every_row_of_the_verdict_table_holds_with_real_pytest() {
             verdict != "INCONCLUSIVE"
         );
     }
-    let python = venv
-        .python
-        .path
-        .to_str()
-        .expect("a path in UTF-8")
-        .to_owned();
-    let (got, report) = gate(&dir, &[], &[&python, "-m", "pytest", "-q", "empty"]);
-    assert_eq!((got, &report["verdict"]), (5, &"INCONCLUSIVE".into()));
     let (got, report) = gate(&dir, &[], &["sh", "-c", "exit 5"]);
     assert_eq!((got, &report["verdict"]), (5, &"BLOCK".into()));
 }

@@ -25,6 +25,7 @@ mod numba;
 mod packaging;
 mod places;
 mod prove;
+mod pytest_asked;
 mod pytest_outcome;
 mod pytest_plugin;
 mod reach;

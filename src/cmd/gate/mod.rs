@@ -24,7 +24,7 @@ use crate::git::Repo;
 use crate::options::{Format, Global};
 use crate::payload::{Base, Payload};
 use crate::purge;
-use crate::python::command_line::ignores_environment;
+use crate::python::command_line::CommandLine;
 use crate::report::file::Destination;
 use crate::report::json::Report;
 use crate::report::progress::Progress;
@@ -177,7 +177,7 @@ impl Gate {
         // A fresh prefix hides entries from a sweep that heeds it.
         let hides = isolation == Isolation::Fresh
             && !self.command.is_empty()
-            && !ignores_environment(&self.command);
+            && !CommandLine::of(&self.command).ignores_environment;
         let reasons = reasons::before(&scan, hides);
         let outcome = self.outcome(
             global,

@@ -10,6 +10,8 @@ use super::sweep::{self, Sweep};
 use super::verdict::{self, Verdict};
 use crate::config::Isolation;
 use crate::exit::Exit;
+use crate::python::command_line::CommandLine;
+use crate::python::pytest::Question;
 
 /// What the gate ends with.
 pub struct Outcome {
@@ -29,7 +31,7 @@ impl Outcome {
     ///
     /// # Errors
     /// If there is no place for a fresh prefix.
-    pub fn of_running(command: &[OsString], isolation: Isolation) -> Result<Self> {
+    pub fn of_running(argv: &[OsString], isolation: Isolation) -> Result<Self> {
         let prefix = match isolation {
             Isolation::Purge => None,
             Isolation::Fresh => Some(
@@ -41,7 +43,22 @@ impl Outcome {
                     )?,
             ),
         };
-        let sweep = match sweep::run(command, prefix.as_ref().map(tempfile::TempDir::path)) {
+        let mut environment: Vec<(&str, OsString)> = Vec::new();
+        if let Some(prefix) = &prefix {
+            environment.push(("PYTHONPYCACHEPREFIX", prefix.path().into()));
+        }
+        let line = CommandLine::of(argv);
+        // Where there is no room for the question the sweep runs all the same.
+        let question = line.is_pytest.then(Question::new).and_then(Result::ok);
+        let mut words = argv.to_vec();
+        if let Some(question) = &question {
+            environment.push(question.variable());
+            match line.python_path.map(|at| &mut words[at]) {
+                Some(word) => question.add_to(word),
+                None => environment.push(question.python_path()),
+            }
+        }
+        let sweep = match sweep::run(&words, &environment) {
             Ok(sweep) => sweep,
             Err(error) => {
                 let exit = if error.kind() == io::ErrorKind::NotFound {
@@ -52,21 +69,31 @@ impl Outcome {
                 return Ok(Self {
                     verdict: Verdict::Inconclusive,
                     exit,
-                    reasons: vec![reasons::not_started(&command[0], &error)],
+                    reasons: vec![reasons::not_started(&argv[0], &error)],
                     sweep: None,
                 });
             }
         };
-        let verdict = verdict::of_sweep(sweep.status, command);
-        let mut reasons = Vec::new();
-        if verdict == Verdict::Inconclusive {
-            reasons.push(reasons::of_pytest(sweep.status));
-        }
+        let (status, verdict, reasons) = if line.is_pytest {
+            let answer = question.and_then(|question| question.answer());
+            verdict::of_pytest(sweep.status, answer.as_deref())
+        } else {
+            (sweep.status, verdict::of_status(sweep.status), Vec::new())
+        };
         Ok(Self {
             verdict,
-            exit: Exit::of_sweep(sweep.status),
+            exit: match verdict {
+                Verdict::Inconclusive => Exit::INCONCLUSIVE,
+                _ => Exit::of_sweep(status),
+            },
             reasons,
-            sweep: Some(sweep),
+            sweep: Some(Sweep {
+                argv: argv
+                    .iter()
+                    .map(|word| word.to_string_lossy().into_owned())
+                    .collect(),
+                ..sweep
+            }),
         })
     }
 }

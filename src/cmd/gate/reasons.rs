@@ -53,15 +53,19 @@ fn left(scan: &Scan, entry: &Entry) -> Option<String> {
     })
 }
 
-/// Why a sweep that pytest has ended so says nothing.
-pub fn of_pytest(status: u8) -> String {
+/// What there is to say of a run that pytest ended with a status of many meanings, where it could not be
+/// asked.
+pub fn not_asked(status: u8) -> String {
     let what = match status {
         2 => "was interrupted, or could not collect its tests",
-        3 => "had an internal error",
-        4 => "was called with arguments it does not know",
-        _ => "found no tests",
+        3 => "failed itself",
+        4 => "was called with wrong arguments, or could not import a conftest",
+        _ => "ran no tests",
     };
-    format!("pytest {what} (exit status {status}): that says nothing of the code")
+    format!(
+        "pytest {what} (exit status {status}); it could not be asked, as under python -I or -E, which \
+         ignore PYTHONPATH, or with PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+    )
 }
 
 /// Why a command could not be started, with a hint where it is no program at all.

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -20,17 +19,16 @@ pub struct Sweep {
 }
 
 /// Runs a command with the caller's streams, environment, directory and process group, as
-/// [`process::run`] does, and waits for it. `prefix` becomes its `PYTHONPYCACHEPREFIX`.
+/// [`process::run`] does, and waits for it. `environment` is added to the caller's.
 ///
 /// # Errors
 /// If the command does not start.
-pub fn run(argv: &[OsString], prefix: Option<&Path>) -> io::Result<Sweep> {
+pub fn run(argv: &[OsString], environment: &[(&str, OsString)]) -> io::Result<Sweep> {
     let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
-    command.args(arguments);
-    if let Some(prefix) = prefix {
-        command.env("PYTHONPYCACHEPREFIX", prefix);
-    }
+    command
+        .args(arguments)
+        .envs(environment.iter().map(|(name, value)| (name, value)));
     let (status, took) = process::run(&mut command)?;
     Ok(Sweep {
         argv: argv

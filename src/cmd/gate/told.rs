@@ -45,13 +45,13 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// What it says, where that is nothing of the code.
+    /// What the runner did, where that says nothing of the code.
     fn says_nothing(self) -> Option<&'static str> {
         match self {
-            Self::Interrupted => Some("it was interrupted"),
-            Self::Usage => Some("it was called with wrong arguments"),
-            Self::InternalError => Some("the runner itself failed"),
-            Self::NoTests => Some("no tests ran"),
+            Self::Interrupted => Some("was interrupted"),
+            Self::Usage => Some("was called with wrong arguments"),
+            Self::InternalError => Some("failed itself"),
+            Self::NoTests => Some("ran no tests"),
             Self::CollectionError => None,
         }
     }
@@ -87,6 +87,24 @@ impl Told {
         })
     }
 
+    /// The same of a sweep whose exit status the gate itself has seen.
+    pub fn with_status(self, status: u8) -> Self {
+        Self {
+            status: status.into(),
+            ..self
+        }
+    }
+
+    /// That nothing but an ending is told.
+    pub fn ending(status: u8, outcome: Option<Ending>) -> Self {
+        Self {
+            status: status.into(),
+            outcome,
+            argv: Vec::new(),
+            reasons: Vec::new(),
+        }
+    }
+
     /// The exit status as a shell has it: 128+n where signal n ended the sweep.
     pub fn status(&self) -> u8 {
         let code = match self.status {
@@ -101,13 +119,13 @@ impl Told {
         }
     }
 
-    /// The verdict over the sweep by itself, and why where it is INCONCLUSIVE.
-    pub fn verdict(&self) -> (Verdict, Vec<String>) {
+    /// The verdict over the sweep of `runner` by itself, and why where it is INCONCLUSIVE.
+    pub fn verdict(&self, runner: &str) -> (Verdict, Vec<String>) {
         let mut reasons = self.reasons.clone();
         if let Some(what) = self.outcome.and_then(Ending::says_nothing) {
+            let status = self.status();
             reasons.push(format!(
-                "the sweep says nothing of the code: {what} (exit status {})",
-                self.status()
+                "{runner} {what} (exit status {status}): that says nothing of the code"
             ));
         }
         let verdict = match self.status() {
@@ -127,7 +145,7 @@ mod tests {
         let told = Told::read(text.as_bytes())
             .expect(text)
             .expect("there is a line");
-        let (verdict, reasons) = told.verdict();
+        let (verdict, reasons) = told.verdict("the runner");
         (told.status(), verdict.word(), reasons.len())
     }
 

@@ -1,10 +1,9 @@
 //! The verdict: what the gate says of a sweep.
 
-use std::ffi::OsString;
-
 use serde::Serialize;
 
-use crate::python::command_line::is_pytest;
+use super::reasons;
+use super::told::{Ending, Told};
 
 /// The gate's verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -30,12 +29,35 @@ impl Verdict {
 }
 
 /// The verdict over a sweep that ran, by its status (128+n for a signal).
-pub fn of_sweep(status: u8, argv: &[OsString]) -> Verdict {
+pub fn of_status(status: u8) -> Verdict {
     match status {
         0 => Verdict::Pass,
-        // Interrupted, internal error, usage error, no tests: none of them says that the code is bad.
-        2..=5 if is_pytest(argv) => Verdict::Inconclusive,
         _ => Verdict::Block,
+    }
+}
+
+/// The status and verdict over a run of pytest, and why where it is INCONCLUSIVE. `answer` is what pytest
+/// itself has said of it: see [`crate::python::pytest`].
+pub fn of_pytest(status: u8, answer: Option<&[u8]>) -> (u8, Verdict, Vec<String>) {
+    let told = match answer {
+        // Reached, and no session began: with this status the arguments were wrong.
+        Some([]) => Some(Told::ending(status, (status == 4).then_some(Ending::Usage))),
+        Some(answer) => Told::parse(answer)
+            .ok()
+            .map(|told| told.with_status(status)),
+        None => None,
+    };
+    match (told, status) {
+        (Some(told), _) => {
+            let (verdict, reasons) = told.verdict("pytest");
+            (told.status(), verdict, reasons)
+        }
+        (None, 2..=5) => (
+            status,
+            Verdict::Inconclusive,
+            vec![reasons::not_asked(status)],
+        ),
+        (None, _) => (status, of_status(status), Vec::new()),
     }
 }
 
@@ -44,24 +66,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_have_their_verdicts() {
-        let pytest = ["pytest".into()];
-        let words: Vec<_> = (0..=6)
-            .map(|status| of_sweep(status, &pytest).word())
-            .collect();
-        assert_eq!(
-            words,
-            [
-                "PASS",
-                "BLOCK",
-                "INCONCLUSIVE",
-                "INCONCLUSIVE",
-                "INCONCLUSIVE",
-                "INCONCLUSIVE",
-                "BLOCK"
-            ]
-        );
-        assert_eq!(of_sweep(137, &pytest), Verdict::Block);
-        assert_eq!(of_sweep(5, &["tox".into()]), Verdict::Block);
+    fn pytest_has_the_last_word_on_its_status() {
+        let words = |answer: Option<&[u8]>| {
+            let verdict = |status| of_pytest(status, answer).1.word();
+            (0..=6).map(verdict).collect::<Vec<_>>()
+        };
+        let by_status = |inconclusive: &[usize]| {
+            let word = |status| match status {
+                _ if inconclusive.contains(&status) => "INCONCLUSIVE",
+                0 => "PASS",
+                _ => "BLOCK",
+            };
+            (0..=6).map(word).collect::<Vec<_>>()
+        };
+        assert_eq!(words(None), by_status(&[2, 3, 4, 5]));
+        assert_eq!(words(Some(b"junk")), by_status(&[2, 3, 4, 5]));
+        assert_eq!(words(Some(b"")), by_status(&[4]));
+        let plain = br#"{"status": 0, "outcome": null}"#;
+        assert_eq!(words(Some(plain)), by_status(&[]));
+        let key = br#"{"status": 2, "outcome": "interrupted"}"#;
+        assert_eq!(words(Some(key)), by_status(&[0, 1, 2, 3, 4, 5, 6]));
+        // Not everything that was to run has run.
+        let import = br#"{"status": 0, "outcome": "collection-error"}"#;
+        assert_eq!(of_pytest(0, Some(import)), (1, Verdict::Block, vec![]));
+        assert_eq!(of_pytest(4, Some(import)), (4, Verdict::Block, vec![]));
     }
 }

@@ -28,7 +28,7 @@ pub fn sweep(ready: &Report) -> Result<Outcome> {
     let took = started.elapsed();
     Ok(match told {
         Ok(Some(told)) => {
-            let (verdict, reasons) = told.verdict();
+            let (verdict, reasons) = told.verdict("the runner");
             let status = told.status();
             Outcome {
                 verdict,
