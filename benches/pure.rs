@@ -76,7 +76,7 @@ fn facts(after: i64) -> (EntryFacts, SourceFacts) {
         entry,
         SourceFacts {
             stat: stat(1_700_000_000),
-            links_touched: None,
+            way_touched: None,
         },
     )
 }

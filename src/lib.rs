@@ -13,7 +13,7 @@
 //!
 //! let at = |sec| Time { sec, nsec: 1 };
 //! let stat = |sec| Stat { size: 900, mtime: at(sec), ctime: at(sec), ..Stat::default() };
-//! let source = SourceFacts { stat: stat(1_700_000_000), links_touched: None };
+//! let source = SourceFacts { stat: stat(1_700_000_000), way_touched: None };
 //! let entry = |sec| EntryFacts { lstat: stat(sec), stat: None };
 //!
 //! let name = parse_in_pycache(b"models.cpython-313.pyc").expect("a cache entry");

@@ -31,7 +31,7 @@ fuzz_target!(|input: (i64, u32, u64, &[u8])| {
     let (sec, nsec, size, bytes) = input;
     let time = Time { sec, nsec: nsec % 1_000_000_000 };
     let stat = Stat { size, mtime: time, ctime: time, ..Stat::default() };
-    let source = SourceFacts { stat, links_touched: None };
+    let source = SourceFacts { stat, way_touched: None };
     let names: [&[u8]; 7] = [
         b"mod.cpython-36.pyc",
         b"mod.cpython-311.pyc",

@@ -48,8 +48,9 @@ impl EntryFacts {
 pub struct SourceFacts {
     /// Of the source, symlinks followed.
     pub stat: Stat,
-    /// The latest ctime of the symlinks passed on the way to it.
-    pub links_touched: Option<Time>,
+    /// When the way to it last changed: the latest ctime of the symlinks passed, or the time at which a
+    /// directory behind them (for a prefix: any) can have got its name.
+    pub way_touched: Option<Time>,
 }
 
 /// What a verdict may have to look at, asked for only when it matters.
@@ -100,7 +101,7 @@ impl Verdict {
 pub struct Timeline {
     /// The earliest of the entry's times.
     pub written: Time,
-    /// The latest ctime of the source and of the symlinks passed on the way to it.
+    /// The latest ctime of the source, or the last change of the way to it if that is later.
     pub touched: Time,
     /// How long the read-to-write of the compile can have taken, in ns.
     pub margin: i128,
@@ -129,7 +130,7 @@ pub fn timeline(name: &EntryName<'_>, entry: &EntryFacts, source: &SourceFacts) 
 
 fn touched(source: &SourceFacts) -> Time {
     source
-        .links_touched
+        .way_touched
         .map_or(source.stat.ctime, |links| links.max(source.stat.ctime))
 }
 
@@ -358,7 +359,7 @@ mod tests {
                 ctime: time,
                 ..Stat::default()
             },
-            links_touched: None,
+            way_touched: None,
         }
     }
 
@@ -448,12 +449,12 @@ mod tests {
     fn links_and_restored_mtimes_count() {
         let name = parse_in_pycache(b"m.cpython-311.pyc").expect("an entry");
         let mut source = source(0);
-        source.links_touched = Some(Time {
+        source.way_touched = Some(Time {
             sec: TOUCHED + 100,
             nsec: 0,
         });
         assert!(!settled_by_times(&name, &entry(50 * SECOND), &source));
-        source.links_touched = None;
+        source.way_touched = None;
         let mut restored = entry(50 * SECOND);
         restored.lstat.mtime.sec = TOUCHED - 10;
         assert!(!settled_by_times(&name, &restored, &source));

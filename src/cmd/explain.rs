@@ -6,14 +6,12 @@ use anyhow::{Context, Result, bail};
 use bstr::{BStr, BString};
 use clap::Args;
 
-use crate::bytecode::{
-    Dialect, EntryFacts, SourceFacts, Verdict, parse_beside, parse_in_pycache, timeline,
-};
+use crate::bytecode::{Dialect, Verdict, parse_beside, parse_in_pycache};
 use crate::cmd::session::Session;
 use crate::exit::Exit;
 use crate::fsys::path::{below, of_prefix, to_git};
 use crate::fsys::relative::split;
-use crate::fsys::{Dir, Stat, resolve};
+use crate::fsys::{Dir, Stat};
 use crate::options::{Format, Global};
 use crate::report::json::Report;
 use crate::report::path_of;
@@ -154,26 +152,13 @@ fn explained(session: &Session, scan: &Scan, entry: &Entry) -> Result<Explained>
         .parsed()
         .context("the scan lists nothing but entries")?;
     let source = entry.source.as_ref().and_then(|source| {
-        let path = below(&session.root, source);
-        let facts = SourceFacts {
-            stat: Stat::followed(&path).ok()?,
-            links_touched: resolve(&path).ok()?.links_touched,
-        };
-        Some((source.to_vec(), facts))
+        let stat = Stat::followed(&below(&session.root, source)).ok()?;
+        Some((source.to_vec(), stat))
     });
-    let entry_facts = EntryFacts {
-        lstat: stat,
-        stat: handle
-            .stat_with_birth(name)
-            .ok()
-            .filter(|followed| followed.ino != stat.ino),
-    };
     Ok(Explained {
         entry: path_of(scan, entry),
-        times: source
-            .as_ref()
-            .map(|(_, facts)| timeline(&parsed, &entry_facts, facts)),
-        source: source.map(|(path, facts)| (path, facts.stat)),
+        times: entry.times,
+        source,
         stat,
         dialect: Dialect::of(&parsed, &head),
         head,
@@ -183,7 +168,7 @@ fn explained(session: &Session, scan: &Scan, entry: &Entry) -> Result<Explained>
         },
         untouchable: entry.untouchable.map(|why| match why {
             Untouchable::Tracked => "git tracks it",
-            Untouchable::Symlinked => "it lies behind a symlinked __pycache__",
+            Untouchable::Symlinked => "it lies behind a symlink",
             Untouchable::Unknown => "nothing can say whether git tracks it",
         }),
     })

@@ -141,7 +141,10 @@ pub fn conclude(
         if options.numba_all
             && is_companion(entry)
             && entry.state == State::Settled
-            && (misled || entry.written.as_nanos() <= found.outdated)
+            && (misled
+                || entry
+                    .times
+                    .is_none_or(|times| times.written.as_nanos() <= found.outdated))
         {
             found.counts.settled -= 1;
             found.counts.racy += 1;

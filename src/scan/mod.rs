@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::bytecode::{EntryName, Kind, Reason, State, parse_beside, parse_in_pycache};
+use crate::bytecode::{EntryName, Kind, Reason, State, Timeline, parse_beside, parse_in_pycache};
 use crate::exclude::Exclude;
 use crate::fsys::path::below;
 use crate::fsys::{Dir, DirBuffer, relative};
@@ -119,7 +119,7 @@ pub struct Tree {
 pub enum Untouchable {
     /// git tracks it.
     Tracked,
-    /// It lies behind a symlinked `__pycache__`.
+    /// It lies behind a symlinked `__pycache__`, or a symlink in a prefix.
     Symlinked,
     /// Neither an index nor HEAD can say what is tracked.
     Unknown,
@@ -165,8 +165,8 @@ pub struct Entry {
     pub action: Action,
     /// Which repository it lies in.
     pub(crate) realm: usize,
-    /// When it was written, for `numba = "all"`.
-    pub(crate) written: crate::fsys::Time,
+    /// The times that the rule compares, where there is a source.
+    pub times: Option<Timeline>,
 }
 
 impl Entry {

@@ -13,7 +13,7 @@ use super::owner::{Owner, Realms};
 use super::place::{Place, open, other_way};
 use super::prefix::{self, Prefix};
 use super::{Options, Rules, Scan, Tree, TreeKind};
-use crate::fsys::path::{below, in_prefix_of};
+use crate::fsys::path::below;
 use crate::fsys::relative::split;
 use crate::fsys::{Dir, DirBuffer, Shared};
 use crate::payload::Payload;
@@ -210,13 +210,9 @@ fn in_prefix(
         .collect();
     for root in &roots {
         for (&path, sources) in directories {
-            let inside = in_prefix_of(&below(root, path));
-            if let Some(listed) = open(prefix.top(), inside.as_bstr(), None, buffer, found) {
-                let owners = Owners::of(sources);
-                let asked = Asked::Named(&owners);
-                let path = inside.as_bstr();
-                prefix::look(options, prefix, path, &listed, &asked, buffer, found);
-            }
+            let owners = Owners::of(sources);
+            let asked = Asked::Named(&owners);
+            prefix::look_at(options, prefix, &below(root, path), &asked, buffer, found);
         }
     }
 }

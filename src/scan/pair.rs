@@ -9,8 +9,8 @@ use super::names::{Names, is_file};
 use super::place::{Place, other_way};
 use super::{Action, Entry, Untouchable};
 use crate::bytecode::{
-    EntryFacts, EntryName, Evidence, Kind, Mismatch, Reason, State, Verdict, judge, parse_beside,
-    parse_in_pycache,
+    EntryFacts, EntryName, Evidence, Kind, Mismatch, Reason, State, Timeline, Verdict, judge,
+    parse_beside, parse_in_pycache, timeline,
 };
 use crate::fsys::path::below;
 use crate::fsys::relative::join;
@@ -93,7 +93,7 @@ pub struct Judged<'n> {
     reason: Reason,
     /// The name of the source that decided; `None` for an orphan.
     pub source: Option<&'n [u8]>,
-    written: Time,
+    times: Option<Timeline>,
 }
 
 impl Judged<'_> {
@@ -119,7 +119,7 @@ impl Judged<'_> {
             due: false,
             action: Action::Kept,
             realm: cache.realm,
-            written: self.written,
+            times: self.times,
         }
     }
 }
@@ -201,7 +201,7 @@ pub fn judge_entry<'o>(pair: &Pair<'o>, read_header: bool) -> Option<Judged<'o>>
                 state,
                 reason,
                 source: Some(source),
-                written: facts.written(),
+                times: Some(timeline(parsed, &facts, &source_facts)),
             });
         }
     });
@@ -211,7 +211,7 @@ pub fn judge_entry<'o>(pair: &Pair<'o>, read_header: bool) -> Option<Judged<'o>>
             state,
             reason,
             source: None,
-            written: facts.written(),
+            times: None,
         }
     });
     // An entry that has vanished since is nobody's trouble.

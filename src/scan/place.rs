@@ -68,8 +68,8 @@ pub struct Place<'p> {
     pub directory: &'p Dir,
     /// What is in it.
     pub names: &'p Names,
-    /// The latest ctime of the symlinks passed on the way to the directory itself.
-    pub links: Option<Time>,
+    /// When the way to the directory itself last changed, where its entries lie elsewhere.
+    pub way: Option<Time>,
     pub(super) listing: Listing<'p>,
     lstats: RefCell<Lstats>,
     touched: Cell<Option<Time>>,
@@ -89,7 +89,7 @@ impl<'p> Place<'p> {
             path,
             directory,
             names,
-            links: None,
+            way: None,
             listing,
             lstats,
             touched: Cell::new(None),
@@ -149,14 +149,14 @@ impl<'p> Place<'p> {
         if lstat.file_type() != FileType::Symlink {
             return lstat.is_file().then_some(SourceFacts {
                 stat: lstat,
-                links_touched: self.links,
+                way_touched: self.way,
             });
         }
         let stat = self.directory.stat(name).ok().filter(Stat::is_file)?;
         match resolve(&self.absolute(name)) {
             Ok(resolved) => Some(SourceFacts {
                 stat,
-                links_touched: resolved.links_touched.max(self.links),
+                way_touched: resolved.links_touched.max(self.way),
             }),
             Err(error) => {
                 self.fail(self.absolute(name), error);

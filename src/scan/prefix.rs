@@ -1,8 +1,12 @@
 //! Prefix trees: `PREFIX/<absolute directory of the source>/mod.cpython-311.pyc`.
 //!
-//! The whole prefix is walked, since a directory in it can lead into the work tree by a symlink;
-//! only entries whose source resolves into the work tree are judged.
+//! A prefix holds directories of the whole machine, each at the place of its counterpart, the directory
+//! of the sources. Only entries whose source resolves into this work tree are judged. The whole prefix
+//! is walked for them, since a counterpart can lead into the work tree by a symlink, but nothing that is
+//! no prefix: not where there is no counterpart, and where a directory is its own counterpart (the
+//! prefix is `/`) only the way to the work tree.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +17,13 @@ use super::found::Found;
 use super::names::Names;
 use super::owner::Owner;
 use super::pair::{Cache, entries_in};
-use super::place::{self, Place};
+use super::place::Place;
 use super::venv::Venv;
 use super::{Options, Tree, TreeKind};
-use crate::fsys::path::{of_prefix, relative_to};
+use crate::bytecode::parse_in_pycache;
+use crate::fsys::path::{below, in_prefix_of, of_prefix, relative_to, to_git};
 use crate::fsys::relative::join;
-use crate::fsys::{Dir, DirBuffer, FileType, Resolved, Time, resolve};
+use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time, resolve};
 use crate::payload::Payload;
 
 /// Opens the prefixes and adds them to the trees. What cannot be opened is noted.
@@ -32,21 +37,64 @@ pub fn open_all(options: &Options<'_>, found: &mut Found) -> Vec<Prefix> {
 /// Walks the prefix trees.
 pub fn walk(options: &Options<'_>, prefixes: &[Prefix], payload: &Payload, found: &mut Found) {
     let asked = Asked::Payload(payload);
+    let mut buffer = DirBuffer::default();
     for prefix in prefixes {
-        let mut buffer = DirBuffer::default();
         let mut waiting = vec![BString::default()];
+        let mut followed = HashSet::new();
         while let Some(path) = waiting.pop() {
             let path = path.as_bstr();
-            let Some(listed) = place::open(prefix.top(), path, None, &mut buffer, found) else {
+            let counterpart = Counterpart::of(options.root, path);
+            match &counterpart {
+                Counterpart::None => continue,
+                Counterpart::Ours { path, .. }
+                    if options.exclude.directory_or_above(path.as_bstr()) =>
+                {
+                    continue;
+                }
+                _ => {}
+            }
+            let Some(listed) = prefix.list(path, &mut buffer, found) else {
                 continue;
             };
+            if let Some(way) = counterpart.way_to(options.root, &listed.directory) {
+                waiting.extend(way.map(|name| join(path, &name)));
+                continue;
+            }
+            // A symlink that leads back is followed once.
+            let place = || {
+                listed
+                    .directory
+                    .lstat(b".")
+                    .map(|stat| (stat.dev, stat.ino))
+            };
+            if listed.symlinked
+                && !place().is_ok_and(|place| followed.insert((place, counterpart.real())))
+            {
+                continue;
+            }
             let below = listed
-                .1
+                .names
                 .iter()
-                .filter(|(name, file_type)| *file_type == FileType::Directory && *name != b".git");
+                .filter(|(name, file_type)| match file_type {
+                    FileType::Directory => !matches!(*name, b".git" | b"__pycache__"),
+                    FileType::Symlink => parse_in_pycache(name).is_none(),
+                    _ => false,
+                });
             waiting.extend(below.map(|(name, _)| join(path, name)));
-            if entries_in(&listed.1).next().is_some() {
-                look(options, prefix, path, &listed, &asked, &mut buffer, found);
+            if let Counterpart::Ours { path: sources, way } = counterpart
+                && entries_in(&listed.names).next().is_some()
+            {
+                let sources = (sources.as_bstr(), way);
+                look(
+                    options,
+                    prefix,
+                    sources,
+                    path,
+                    &listed,
+                    &asked,
+                    &mut buffer,
+                    found,
+                );
             }
         }
     }
@@ -60,10 +108,143 @@ pub struct Prefix {
     handle: Dir,
 }
 
+/// A directory of a prefix, listed.
+struct Listed {
+    directory: Dir,
+    names: Names,
+    /// Whether a symlink was followed on the way: nothing is removed there.
+    symlinked: bool,
+}
+
 impl Prefix {
-    /// Its root, to open directories below it.
-    pub fn top(&self) -> (&Path, &Dir) {
-        (&self.root, &self.handle)
+    /// Opens a directory of the prefix and lists it, behind a symlink only to look at it.
+    fn list(&self, path: &BStr, buffer: &mut DirBuffer, found: &mut Found) -> Option<Listed> {
+        let opened = match self.handle.open_below(path) {
+            Ok(directory) => Ok((directory, false)),
+            Err(error) if is_no_directory(&error) => {
+                Dir::open(&below(&self.root, path)).map(|directory| (directory, true))
+            }
+            Err(error) => Err(error),
+        };
+        let listed = opened.and_then(|(directory, symlinked)| {
+            Ok(Listed {
+                names: Names::of(&directory, buffer)?,
+                directory,
+                symlinked,
+            })
+        });
+        listed
+            .map_err(|error| {
+                found.trouble(below(&self.root, path), "reading the directory", error);
+            })
+            .ok()
+    }
+}
+
+/// The directory of sources that a directory of a prefix stands for.
+enum Counterpart {
+    /// One in the work tree, or one that was there: relative to its root. And when the way to it last
+    /// changed.
+    Ours { path: BString, way: Option<Time> },
+    /// One elsewhere.
+    Elsewhere(PathBuf),
+    /// There is none.
+    None,
+}
+
+impl Counterpart {
+    fn of(root: &Path, path: &BStr) -> Self {
+        let absolute = of_prefix(path, root);
+        let mut above = absolute.as_path();
+        let mut missing: Vec<&std::ffi::OsStr> = Vec::new();
+        // Where the directory itself is gone, what is left of the way to it decides.
+        let resolved = loop {
+            match (resolve(above), above.file_name(), above.parent()) {
+                (Ok(resolved), ..) => break resolved,
+                (Err(_), Some(name), Some(parent)) => {
+                    missing.push(name);
+                    above = parent;
+                }
+                (Err(_), ..) => return Self::None,
+            }
+        };
+        let mut real = resolved.path;
+        real.extend(missing.iter().rev());
+        match relative_to(&real, root) {
+            Some(path) => Self::Ours {
+                path,
+                way: resolved.links_touched.max(resolved.named),
+            },
+            None if missing.is_empty() => Self::Elsewhere(real),
+            None => Self::None,
+        }
+    }
+
+    /// Its real path, where it is known to exist.
+    fn real(&self) -> BString {
+        match self {
+            Self::Ours { path, .. } => path.clone(),
+            Self::Elsewhere(real) => to_git(real).into_owned(),
+            Self::None => BString::default(),
+        }
+    }
+
+    /// If `directory` is its own counterpart outside the work tree, what of it leads there: the next
+    /// name, or nothing.
+    fn way_to(&self, root: &Path, directory: &Dir) -> Option<impl Iterator<Item = BString>> {
+        let Self::Elsewhere(real) = self else {
+            return None;
+        };
+        let same = |stat: Stat| {
+            let own = directory.lstat(b".");
+            own.is_ok_and(|own| (own.dev, own.ino) == (stat.dev, stat.ino))
+        };
+        if !Stat::of(real).is_ok_and(same) {
+            return None;
+        }
+        let rest = root.strip_prefix(real).ok();
+        let next = rest.and_then(|rest| rest.components().next());
+        Some(
+            next.map(|name| to_git(name.as_os_str()).into_owned())
+                .into_iter(),
+        )
+    }
+}
+
+/// Whether opening a directory has failed at something that is none: a symlink, perhaps.
+fn is_no_directory(error: &io::Error) -> bool {
+    let errors = [rustix::io::Errno::LOOP, rustix::io::Errno::NOTDIR];
+    errors
+        .map(rustix::io::Errno::raw_os_error)
+        .contains(&error.raw_os_error().unwrap_or(0))
+}
+
+/// Looks at the directory of a prefix that holds the entries of a directory's sources, both by their
+/// absolute path.
+pub fn look_at(
+    options: &Options<'_>,
+    prefix: &Prefix,
+    directory: &Path,
+    asked: &Asked<'_>,
+    buffer: &mut DirBuffer,
+    found: &mut Found,
+) {
+    let path = in_prefix_of(directory);
+    let path = path.as_bstr();
+    let Some(listed) = prefix.list(path, buffer, found) else {
+        return;
+    };
+    if let Counterpart::Ours { path: sources, way } = Counterpart::of(options.root, path) {
+        look(
+            options,
+            prefix,
+            (sources.as_bstr(), way),
+            path,
+            &listed,
+            asked,
+            buffer,
+            found,
+        );
     }
 }
 
@@ -115,72 +296,41 @@ fn in_repository_data(options: &Options<'_>, path: &Path) -> bool {
         })
 }
 
-/// Looks at one directory of a prefix, if its sources lie in the work tree and are looked at there.
-pub fn look(
+/// Looks at one directory of a prefix, if its sources are looked at where they are.
+#[expect(clippy::too_many_arguments, reason = "where, what, and who gathers it")]
+fn look(
     options: &Options<'_>,
     prefix: &Prefix,
+    (source_directory, way): (&BStr, Option<Time>),
     path: &BStr,
-    (directory, names): &(Dir, Names),
+    listed: &Listed,
     asked: &Asked<'_>,
     buffer: &mut DirBuffer,
     found: &mut Found,
 ) {
-    let Some((source_directory, links)) = sources_of(options.root, path) else {
-        return;
-    };
-    let left_out = options
-        .exclude
-        .directory_or_above(source_directory.as_bstr());
-    if left_out || Venv::of(options.root, source_directory.as_bstr()).is_none() {
+    let left_out = options.exclude.directory_or_above(source_directory);
+    if left_out || Venv::of(options.root, source_directory).is_none() {
         return;
     }
-    let opened = Dir::open(options.root)
-        .and_then(|root| Names::below(&root, source_directory.as_bstr(), buffer));
+    let opened =
+        Dir::open(options.root).and_then(|root| Names::below(&root, source_directory, buffer));
     let none = Names::default();
     let (sources, source_names) = match &opened {
         Ok((sources, names)) => (sources, names),
         // The sources' directory is gone: every entry is an orphan.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => (directory, &none),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (&listed.directory, &none),
         // Whoever looks at the sources themselves names it.
         Err(_) => return,
     };
-    let mut place = Place::new(
-        options.root,
-        source_directory.as_bstr(),
-        sources,
-        source_names,
-    );
-    place.links = links;
+    let mut place = Place::new(options.root, source_directory, sources, source_names);
+    place.way = way;
     let cache = Cache {
         tree: prefix.number,
         root: &prefix.root,
         path,
-        directory,
+        directory: &listed.directory,
         realm: prefix.realm,
-        symlinked: false,
+        symlinked: listed.symlinked,
     };
-    place.look_into(&cache, names, options.rules(), asked, found);
-}
-
-/// The directory of the work tree that a directory of a prefix holds entries for, and the latest
-/// ctime of the symlinks on the way to it.
-fn sources_of(root: &Path, path: &BStr) -> Option<(BString, Option<Time>)> {
-    let absolute = of_prefix(path, root);
-    let mut above = absolute.as_path();
-    let mut missing: Vec<&std::ffi::OsStr> = Vec::new();
-    // Where the directory itself is gone, what is left of the way to it decides.
-    let Resolved {
-        path: mut real,
-        links_touched,
-    } = loop {
-        match resolve(above) {
-            Ok(resolved) => break resolved,
-            Err(_) => {
-                missing.push(above.file_name()?);
-                above = above.parent()?;
-            }
-        }
-    };
-    real.extend(missing.iter().rev());
-    Some((relative_to(&real, root)?, links_touched))
+    place.look_into(&cache, &listed.names, options.rules(), asked, found);
 }

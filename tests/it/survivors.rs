@@ -1,12 +1,13 @@
 //! Entries that once survived a gate, one test each: the import is stale before it and right after it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use filetime::{FileTime, set_file_mtime};
 
-use crate::harness::race::{self, Margin};
-use crate::harness::{Dir, Interpreter, announce, interpreter};
+use crate::harness::race::{self, INNOCENTS, Margin};
+use crate::harness::{Dir, Interpreter, PYCGATE, announce, interpreter};
 
 const OLD: &str = "V = 'old'\n";
 const NEW: &str = "V = 'new'\n";
@@ -144,4 +145,186 @@ fn touched_after_the_race() {
     for python in interpreter::all() {
         assert_eq!(import(python), "new", "{}", python.tag);
     }
+}
+
+/// Interpreters that know bytecode prefixes.
+fn with_prefixes() -> impl Iterator<Item = &'static Interpreter> {
+    pythons_3().filter(|python| python.version >= (3, 8))
+}
+
+/// What an interpreter imports from a directory of the work tree, with its bytecode in a prefix.
+fn import_with(
+    dir: &Dir,
+    python: &Interpreter,
+    prefix: &Path,
+    place: &Path,
+    module: &str,
+) -> String {
+    let import =
+        format!("import sys; sys.path.insert(0, {place:?}); import {module}; print({module}.V)");
+    let command = dir.command(&python.path).args(["-c", &import]);
+    command.env("PYTHONPYCACHEPREFIX", prefix).ok()
+}
+
+/// Puts another directory in the place of one: neither any source nor its directory entry is written.
+fn swap(dir: &Dir, name: &str) {
+    fs::rename(dir.path(name), dir.path(format!("{name}.old"))).expect("the move");
+    fs::rename(dir.path(format!("{name}.new")), dir.path(name)).expect("the move");
+}
+
+#[test]
+fn behind_a_symlink_into_a_directory_that_was_swapped() {
+    let dir = Dir::new();
+    for (place, content) in [("gen", OLD), ("gen.new", NEW), ("other", OLD)] {
+        write(&dir, &format!("{place}/impl.py"), content);
+    }
+    for (link, target) in [("alias.py", "gen/impl.py"), ("warm.py", "other/impl.py")] {
+        symlink(target, dir.path(link)).expect("the link");
+    }
+    dir.commit("one");
+    race::wait_out(
+        Margin::Plain,
+        &[dir.path("gen.new/impl.py"), dir.path("warm.py")],
+    );
+    for python in interpreter::all() {
+        assert_eq!(dir.import_value(python, "alias"), "old");
+        assert_eq!(dir.import_value(python, "warm"), "old");
+    }
+    // What comes into the directory of a link's target does not matter, nor what comes into the root.
+    dir.write("other/new.txt", "");
+    swap(&dir, "gen");
+    dir.commit("as on disk");
+    for python in interpreter::all() {
+        assert_eq!(dir.import_value(python, "alias"), "old", "no incident");
+    }
+    dir.pycgate(&["gate"]).expect(0);
+    for python in interpreter::all() {
+        assert_eq!(dir.import_value(python, "alias"), "new", "{}", python.tag);
+    }
+}
+
+#[test]
+fn under_a_prefix_in_a_directory_that_was_swapped() {
+    let dir = Dir::new();
+    for (place, content) in [
+        ("lib", OLD),
+        ("lib.new", NEW),
+        ("deep/lib", OLD),
+        ("deep.new/lib", NEW),
+    ] {
+        write(&dir, &format!("{place}/mod.py"), content);
+    }
+    write(&dir, "calm/warm/warm.py", OLD);
+    let prefix = dir.beside("prefix");
+    fs::create_dir(&prefix).expect("a directory");
+    dir.commit("one");
+    race::wait_out(Margin::Plain, &[dir.path("calm/warm/warm.py")]);
+    let import = |python: &Interpreter, place: &str, module: &str| {
+        import_with(&dir, python, &prefix, &dir.path(place), module)
+    };
+    for python in with_prefixes() {
+        for (place, module) in [("lib", "mod"), ("deep/lib", "mod"), ("calm/warm", "warm")] {
+            assert_eq!(import(python, place, module), "old");
+        }
+    }
+    let entries = || {
+        let inside = prefix.join(dir.path("calm/warm").strip_prefix("/").expect("absolute"));
+        fs::read_dir(inside).expect("the entries").count()
+    };
+    let warm = entries();
+    // A file that is new in the directory of a source is no rename.
+    dir.write("calm/warm/new.txt", "");
+    swap(&dir, "lib");
+    swap(&dir, "deep");
+    dir.commit("as on disk");
+    for python in with_prefixes() {
+        for place in ["lib", "deep/lib"] {
+            assert_eq!(import(python, place, "mod"), "old", "no incident");
+        }
+    }
+    dir.pycgate(&["gate"])
+        .env("PYTHONPYCACHEPREFIX", &prefix)
+        .expect(0);
+    for python in with_prefixes() {
+        for place in ["lib", "deep/lib"] {
+            assert_eq!(
+                import(python, place, "mod"),
+                "new",
+                "{} {place}",
+                python.tag
+            );
+        }
+    }
+    assert_eq!(entries(), warm);
+}
+
+/// A symlink is followed to look, never to remove.
+#[test]
+fn behind_a_directory_symlink_inside_a_prefix() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    write(&dir, "mod.py", OLD);
+    let (prefix, elsewhere) = (dir.beside("prefix"), dir.beside("elsewhere"));
+    let place = prefix.join(dir.root().strip_prefix("/").expect("absolute"));
+    fs::create_dir_all(place.parent().expect("not the root")).expect("directories");
+    fs::create_dir(&elsewhere).expect("a directory");
+    symlink(&elsewhere, &place).expect("the link");
+    symlink(&prefix, elsewhere.join("around")).expect("a loop");
+    assert_eq!(import_with(&dir, python, &prefix, dir.root(), "mod"), "old");
+    write(&dir, "mod.py", NEW);
+    dir.commit("as on disk");
+    assert_eq!(
+        import_with(&dir, python, &prefix, dir.root(), "mod"),
+        "old",
+        "no incident"
+    );
+    let done = dir
+        .pycgate(&["gate"])
+        .env("PYTHONPYCACHEPREFIX", &prefix)
+        .expect(125);
+    assert!(
+        done.stderr
+            .contains("behind a symlink in a bytecode prefix"),
+        "{}",
+        done.stderr
+    );
+    let hook = dir
+        .pycgate(&["purge", "mod.py"])
+        .env("PYTHONPYCACHEPREFIX", &prefix)
+        .expect(1);
+    assert!(
+        hook.stdout.contains("racy") || hook.stderr.contains("racy"),
+        "{hook:?}"
+    );
+    assert!(
+        fs::read_dir(&elsewhere).expect("it").count() == 2,
+        "nothing is removed"
+    );
+}
+
+/// The whole machine is its own bytecode prefix: only the work tree of it is ours.
+#[test]
+fn under_the_prefix_that_is_the_root() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    dir.innocents();
+    let import = || import_with(&dir, python, Path::new("/"), &dir.path("pkg"), "mod");
+    write(&dir, "pkg/mod.py", OLD);
+    assert_eq!(import(), "old");
+    write(&dir, "pkg/mod.py", NEW);
+    dir.commit("as on disk");
+    assert_eq!(import(), "old", "no incident");
+    let log = dir.beside("trace");
+    let strace = dir
+        .command("strace")
+        .args(["-f", "-e", "trace=openat,openat2", "-o"]);
+    let strace = strace.arg(&log).args([PYCGATE, "gate"]);
+    strace.env("PYTHONPYCACHEPREFIX", "/").expect(0);
+    assert_eq!(import(), "new");
+    assert_eq!(dir.innocent_left().len(), INNOCENTS);
+    let trace = fs::read_to_string(&log).expect("the trace");
+    for outside in ["\"usr\"", "\"proc\"", "\"etc\"", "\"var\""] {
+        assert!(!trace.contains(outside), "{outside}");
+    }
+    assert!(trace.contains("pkg"), "{trace}");
 }

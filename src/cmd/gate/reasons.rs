@@ -45,7 +45,11 @@ fn left(scan: &Scan, entry: &Entry) -> Option<String> {
             "{path}: {state}, and git tracks it ({reason}); stop tracking it: git rm --cached {path}"
         ),
         Untouchable::Symlinked => format!(
-            "{path}: {state}, behind a symlinked __pycache__ ({reason}); purge it where the link points, or remove the link"
+            "{path}: {state}, behind {} ({reason}); purge it where the link points, or remove the link",
+            match scan.trees[entry.tree].kind {
+                TreeKind::Prefix => "a symlink in a bytecode prefix",
+                TreeKind::Work | TreeKind::Also => "a symlinked __pycache__",
+            }
         ),
         Untouchable::Unknown => format!(
             "{path}: {state}, and neither an index nor HEAD can say whether git tracks it; mend the repository (git fsck)"
