@@ -9,11 +9,11 @@ use clap::Args;
 use crate::cmd::session::Session;
 use crate::exit::Exit;
 use crate::hooks::call::Call;
-use crate::hooks::suspects::{Suspect, suspects};
+use crate::hooks::suspects::suspects;
 use crate::options::Global;
 use crate::purge;
 use crate::report::style::message;
-use crate::scan::{self, Action, Wanted};
+use crate::scan::{self, Action};
 
 /// Arguments of `hook`.
 #[derive(Args, Debug)]
@@ -79,9 +79,8 @@ impl Hook {
         }
         .event()?;
         let (suspects, mut troubles) = suspects(repo, &event);
-        let wanted: Vec<Wanted> = suspects.into_iter().map(wanted).collect();
         let options = session.options(global, None);
-        let mut scan = scan::sources(&options, &wanted)?;
+        let mut scan = scan::sources(&options, &suspects)?;
         purge::due(&mut scan, false);
         if tells {
             troubles.extend(scan.troubles.iter().map(|trouble| anyhow!("{trouble}")));
@@ -100,15 +99,6 @@ impl Hook {
                 .remove(0)
                 .context(format!("{count} troubles, the first"))),
         }
-    }
-}
-
-fn wanted(suspect: Suspect) -> Wanted {
-    Wanted {
-        path: suspect.path,
-        purge: suspect.certain,
-        gone: suspect.gone,
-        beside: suspect.beside,
     }
 }
 

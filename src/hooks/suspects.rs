@@ -16,23 +16,11 @@ use crate::fsys::path::below;
 use crate::fsys::{Stat, Time};
 use crate::git::stat::stat_matches;
 use crate::git::{Change, ChangeKind, Index, IndexEntry, Repo, diff, is_python, safe};
-
-/// A source whose entries an event makes suspect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suspect {
-    /// Path relative to the root.
-    pub path: BString,
-    /// Whether git has rewritten it for certain: its entries are purged. Else they are judged.
-    pub certain: bool,
-    /// Whether git names it as deleted and nothing is there: its entries are purged.
-    pub gone: bool,
-    /// Whether `mod.pyc` beside a source that is gone may go too.
-    pub beside: bool,
-}
+use crate::scan::Wanted;
 
 /// The suspects of one event. Parts that cannot be had (a revision that names nothing, an index
 /// that cannot be read) are left out and told in the second value: the others still count.
-pub fn suspects(repo: &Repo, event: &Event) -> (Vec<Suspect>, Vec<anyhow::Error>) {
+pub fn suspects(repo: &Repo, event: &Event) -> (Vec<Wanted>, Vec<anyhow::Error>) {
     let mut sets = Sets {
         repo,
         suspects: BTreeMap::new(),
@@ -98,7 +86,7 @@ pub fn suspects(repo: &Repo, event: &Event) -> (Vec<Suspect>, Vec<anyhow::Error>
 
 struct Sets<'r> {
     repo: &'r Repo,
-    suspects: BTreeMap<BString, Suspect>,
+    suspects: BTreeMap<BString, Wanted>,
     troubles: Vec<anyhow::Error>,
 }
 
@@ -110,9 +98,9 @@ impl Sets<'_> {
                 for change in changes {
                     let gone =
                         change.kind == ChangeKind::Deleted && self.is_gone(change.path.as_bstr());
-                    self.note(Suspect {
+                    self.note(Wanted {
                         path: change.path,
-                        certain,
+                        purge: certain,
                         gone,
                         beside: gone && beside,
                     });
@@ -122,7 +110,7 @@ impl Sets<'_> {
     }
 
     /// Adds a suspect, or makes one that is there more suspect.
-    fn note(&mut self, suspect: Suspect) {
+    fn note(&mut self, suspect: Wanted) {
         if !safe(&suspect.path) {
             return;
         }
@@ -130,16 +118,16 @@ impl Sets<'_> {
             .suspects
             .entry(suspect.path.clone())
             .or_insert_with(|| suspect.clone());
-        known.certain |= suspect.certain;
+        known.purge |= suspect.purge;
         known.gone |= suspect.gone;
         known.beside |= suspect.beside;
     }
 
     fn judge(&mut self, paths: &[BString]) {
         for path in paths.iter().filter(|path| is_python(path)) {
-            self.note(Suspect {
+            self.note(Wanted {
                 path: path.clone(),
-                certain: false,
+                purge: false,
                 gone: false,
                 beside: false,
             });

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use pycgate::git::{Change, ChangeKind, Repo, Tracked, diff};
 use pycgate::hooks::Event;
-use pycgate::hooks::suspects::{Suspect, suspects};
+use pycgate::hooks::suspects::suspects;
+use pycgate::scan::Wanted;
 
 use crate::harness::{Dir, NOBODY, TestCommand, announce, is_root};
 
@@ -359,7 +360,7 @@ fn a_folded_directory_that_differs_from_head() {
     // Left out of the work tree is not gone.
     let (found, troubles) = suspects(&open(&root), &Event::PostIndexChange);
     assert!(troubles.is_empty(), "{troubles:?}");
-    let folded: Vec<&Suspect> = found
+    let folded: Vec<&Wanted> = found
         .iter()
         .filter(|suspect| suspect.path.starts_with(b"folded/"))
         .collect();
@@ -378,7 +379,7 @@ fn without_a_commit() {
     assert_eq!(repo.resolve("HEAD"), None);
     let (found, troubles) = suspects(&repo, &Event::FrameworkCommit { given: Vec::new() });
     assert!(troubles.is_empty(), "{troubles:?}");
-    assert!(found.iter().filter(|suspect| suspect.certain).count() >= 14);
+    assert!(found.iter().filter(|suspect| suspect.purge).count() >= 14);
     // An orphan branch: an unborn HEAD in a repository with commits.
     dir.commit("one");
     dir.git(&["switch", "-q", "--orphan", "fresh"]);
