@@ -1,16 +1,16 @@
-//! Plumbing of the `git` command, for the repositories that libgit2 does not open.
+//! The `git` command: the one place that starts it.
+//!
+//! It takes no optional lock, fetches nothing, runs no hook and no file monitor, asks nobody, and speaks
+//! English.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use anyhow::{Context, Result, anyhow, bail};
-use bstr::{BString, ByteSlice};
-
-use super::change::{Change, ChangeKind, is_python};
-use crate::fsys::path::{from_git, text};
+use anyhow::{Context as _, Result, anyhow};
+use bstr::ByteSlice as _;
 
 /// Variables that tie a command to one repository; they are not for submodules and nested ones.
 pub const LOCAL_VARIABLES: [&str; 9] = [
@@ -25,7 +25,7 @@ pub const LOCAL_VARIABLES: [&str; 9] = [
     "GIT_INTERNAL_SUPER_PREFIX",
 ];
 
-/// The `git` command, bound to one repository.
+/// The `git` command, in one directory.
 #[derive(Clone, Debug)]
 pub struct Git {
     directory: PathBuf,
@@ -35,17 +35,8 @@ pub struct Git {
     bound: Vec<(&'static str, PathBuf)>,
 }
 
-/// What `git rev-parse` says of a repository.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Layout {
-    pub git_dir: PathBuf,
-    pub common_dir: PathBuf,
-    pub root: Option<PathBuf>,
-    pub sha256: bool,
-}
-
 impl Git {
-    /// Commands run in `directory` and find the repository as git does.
+    /// Commands run in `directory` and find the repository as git does: `GIT_DIR` counts.
     pub fn at(directory: &Path) -> Self {
         Self {
             directory: directory.to_path_buf(),
@@ -57,9 +48,17 @@ impl Git {
     /// As [`Git::at`], for a repository that is not the one `GIT_DIR` names.
     pub fn apart(directory: &Path) -> Self {
         Self {
-            directory: directory.to_path_buf(),
             apart: true,
-            bound: Vec::new(),
+            ..Self::at(directory)
+        }
+    }
+
+    /// The same git in another directory.
+    #[must_use]
+    pub fn moved_to(self, directory: &Path) -> Self {
+        Self {
+            directory: directory.to_path_buf(),
+            ..self
         }
     }
 
@@ -76,26 +75,27 @@ impl Git {
             bound.push(("GIT_COMMON_DIR", common));
         }
         Self {
-            directory: root.to_path_buf(),
             bound,
-            ..self
+            ..self.moved_to(root)
         }
     }
 
-    /// A command that takes no optional lock, fetches nothing, runs no hook and asks nobody.
-    fn command(&self) -> Command {
+    fn command(&self, arguments: &[&OsStr]) -> Command {
         let mut command = Command::new("git");
         command
+            .arg("-C")
+            .arg(&self.directory)
             .arg("--no-optional-locks")
-            .args([
-                "-c",
-                "core.fsmonitor=false",
-                "-c",
-                "core.hooksPath=/dev/null",
-            ])
-            .current_dir(&self.directory)
+            .args(["-c", "core.fsmonitor=false"]);
+        // These two run no hook, and are to say which are configured.
+        if !matches!(arguments, [first, ..] if *first == "config" || *first == "rev-parse") {
+            command.args(["-c", "core.hooksPath=/dev/null"]);
+        }
+        command
+            .args(arguments)
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_TERMINAL_PROMPT", "0")
+            .env("LC_ALL", "C")
             .env("PYCGATE_SKIP", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -109,257 +109,85 @@ impl Git {
         command
     }
 
+    /// Runs git, whatever its exit status. `input` is its standard input.
+    ///
+    /// # Errors
+    /// If git does not start.
+    pub fn ask<S: AsRef<OsStr>>(&self, arguments: &[S], input: Option<Vec<u8>>) -> Result<Output> {
+        let arguments: Vec<&OsStr> = arguments.iter().map(AsRef::as_ref).collect();
+        let mut command = self.command(&arguments);
+        if input.is_some() {
+            command.stdin(Stdio::piped());
+        }
+        let mut child = command
+            .spawn()
+            .context("cannot start `git`: install it or put it on PATH")?;
+        let stdin = child.stdin.take();
+        let writer = stdin.zip(input).map(|(mut stdin, input)| {
+            // Git may end before it has read everything; its status tells.
+            std::thread::spawn(move || drop(stdin.write_all(&input)))
+        });
+        let output = child.wait_with_output().context("cannot read from `git`")?;
+        if let Some(writer) = writer {
+            let _ = writer.join();
+        }
+        Ok(output)
+    }
+
     /// Standard output of a git command.
     ///
     /// # Errors
     /// If git does not start or fails; the message carries what it said.
     pub fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<Vec<u8>> {
-        let output = self
-            .command()
-            .args(arguments)
-            .output()
-            .context("cannot start `git`: install it or put it on PATH")?;
+        let output = self.ask(arguments, None)?;
         if !output.status.success() {
-            return Err(self.failure(arguments, &output.stderr));
+            return Err(self.failure(arguments, &output));
         }
         Ok(output.stdout)
     }
 
-    fn failure<S: AsRef<OsStr>>(&self, arguments: &[S], said: &[u8]) -> anyhow::Error {
+    /// As [`Git::run`], without the line end behind it.
+    ///
+    /// # Errors
+    /// As [`Git::run`].
+    pub fn line<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<Vec<u8>> {
+        let mut line = self.run(arguments)?;
+        if line.ends_with(b"\n") {
+            line.pop();
+        }
+        Ok(line)
+    }
+
+    pub(super) fn failure<S: AsRef<OsStr>>(
+        &self,
+        arguments: &[S],
+        output: &Output,
+    ) -> anyhow::Error {
         let words: Vec<_> = arguments
             .iter()
             .map(|word| word.as_ref().to_string_lossy())
             .collect();
+        let said = output.stderr.to_str_lossy();
         anyhow!(
             "`git {}` failed in {}: {}",
             words.join(" "),
             self.directory.display(),
-            said.to_str_lossy()
-                .trim()
-                .lines()
-                .next()
-                .unwrap_or("it said nothing")
+            said.trim().lines().next().unwrap_or("it said nothing")
         )
     }
 
-    pub(super) fn layout(&self) -> Result<Layout> {
-        let absolute = "--path-format=absolute";
-        let path = |bytes: &[u8]| from_git(bytes).into_owned();
-        let all = self.run(&[
-            "rev-parse",
-            absolute,
-            "--show-object-format",
-            "--git-dir",
-            "--git-common-dir",
-            "--show-toplevel",
-        ]);
-        if let Ok(answer) = &all
-            && let [format, git_dir, common_dir, root, b""] =
-                answer.split(|&byte| byte == b'\n').collect::<Vec<_>>()[..]
-        {
-            return Ok(Layout {
-                git_dir: path(git_dir),
-                common_dir: path(common_dir),
-                root: Some(path(root)),
-                sha256: format == b"sha256",
-            });
-        }
-        // A bare repository, or a path with line ends in it: one answer each.
-        let line = |question: &str| -> Result<Vec<u8>> {
-            let mut answer = self.run(&["rev-parse", absolute, question])?;
-            if answer.last() == Some(&b'\n') {
-                answer.pop();
-            }
-            Ok(answer)
-        };
-        Ok(Layout {
-            git_dir: path(&line("--git-dir")?),
-            common_dir: path(&line("--git-common-dir")?),
-            root: line("--show-toplevel").ok().map(|root| path(&root)),
-            sha256: line("--show-object-format")? == b"sha256",
-        })
-    }
-
-    /// The id a revision names, in hex, or `None` if there is no such thing.
-    pub(super) fn resolve(&self, revision: &str) -> Option<String> {
-        let line = self
-            .run(&[
-                "rev-parse",
-                "--verify",
-                "--quiet",
-                "--end-of-options",
-                revision,
-            ])
-            .ok()?;
-        Some(line.to_str_lossy().trim().to_owned())
-    }
-
-    /// Whether HEAD names a branch that has no commit yet. False where git cannot say (before 2.43).
-    pub(super) fn is_unborn(&self) -> bool {
-        let Ok(name) = self.run(&["symbolic-ref", "--quiet", "HEAD"]) else {
-            return false;
-        };
-        let name = text(name.trim_end()).into_owned();
-        let exists = self
-            .command()
-            .args(["show-ref", "--exists"])
-            .arg(name)
-            .output();
-        // 2 for a reference that is missing, 1 for one that cannot be read.
-        exists.is_ok_and(|output| output.status.code() == Some(2))
-    }
-
-    pub(super) fn merge_base(&self, one: &str, two: &str) -> Result<String> {
-        Ok(self
-            .run(&["merge-base", one, two])?
-            .to_str_lossy()
-            .trim()
-            .to_owned())
-    }
-
-    /// Differences between two trees, renames as deletion and addition.
-    pub(super) fn diff_trees(&self, old: &str, new: &str) -> Result<Vec<Change>> {
-        parse_name_status(&self.run(&[
-            "diff-tree",
-            "-r",
-            "-z",
-            "--no-renames",
-            "--name-status",
-            old,
-            new,
-            "--",
-        ])?)
-    }
-
-    /// Differences of the index against a tree.
-    pub(super) fn diff_index(&self, tree: &str) -> Result<Vec<Change>> {
-        parse_name_status(&self.run(&[
-            "diff-index",
-            "--cached",
-            "--ita-invisible-in-index",
-            "-z",
-            "--no-renames",
-            "--name-status",
-            tree,
-            "--",
-        ])?)
-    }
-
-    /// The files of a tree that `wanted` takes by their names.
-    pub(super) fn files(&self, tree: &str, wanted: fn(&[u8]) -> bool) -> Result<Vec<BString>> {
-        let answer = self.run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree])?;
-        let files = split_nul(&answer).filter(|path| wanted(path));
-        Ok(files.map(Into::into).collect())
-    }
-
-    /// The bytes of a blob.
-    pub(super) fn blob(&self, id: &str) -> Result<Vec<u8>> {
-        self.run(&["cat-file", "blob", id])
-    }
-
-    pub(super) fn config(&self, key: &str) -> Option<String> {
-        let value = self.run(&["config", "--get", key]).ok()?;
-        Some(value.to_str_lossy().trim_end_matches('\n').to_owned())
-    }
-
-    pub(super) fn config_as(&self, kind: &str, key: &str) -> Option<String> {
-        let value = self.run(&["config", "--type", kind, "--get", key]).ok()?;
-        Some(value.to_str_lossy().trim_end_matches('\n').to_owned())
-    }
-
-    /// Those of `paths` that are ignored.
-    pub(super) fn ignored(&self, paths: &[BString]) -> Result<Vec<BString>> {
-        // A colon in front would have a meaning of its own.
-        let input: Vec<u8> = paths
-            .iter()
-            .flat_map(|path| [b"./", path.as_slice(), b"\0"].concat())
-            .collect();
-        // Status 1 means that none of them is.
-        let answer = self.ask(&["check-ignore", "-z", "--stdin"], &input, 1)?;
-        Ok(split_nul(&answer)
-            .map(|path| path.strip_prefix(b"./").unwrap_or(path).into())
-            .collect())
-    }
-
-    /// The values of attributes of paths, path by path in the order of `names`.
-    pub(super) fn attributes(&self, paths: &[BString], names: &[&str]) -> Result<Vec<Vec<u8>>> {
-        let input: Vec<u8> = paths
-            .iter()
-            .flat_map(|path| path.iter().copied().chain([0]))
-            .collect();
-        let question = [&["check-attr", "-z", "--stdin"], names].concat();
-        let answer = self.ask(&question, &input, 0)?;
-        let values: Vec<Vec<u8>> = split_nul(&answer)
-            .skip(2)
-            .step_by(3)
-            .map(<[u8]>::to_vec)
-            .collect();
-        anyhow::ensure!(
-            values.len() == paths.len() * names.len(),
-            "`git check-attr` answered {} of {} questions",
-            values.len(),
-            paths.len() * names.len()
-        );
-        Ok(values)
-    }
-
-    /// Runs a command with something on its standard input. A status above `most` is a failure.
-    fn ask(&self, arguments: &[&str], input: &[u8], most: i32) -> Result<Vec<u8>> {
-        let mut child = self
-            .command()
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .spawn()
-            .context("cannot start `git`: install it or put it on PATH")?;
-        let mut stdin = child.stdin.take().context("git has a standard input")?;
-        let input = input.to_vec();
-        let writer = std::thread::spawn(move || {
-            let _ = stdin.write_all(&input);
-        });
-        let output = child.wait_with_output()?;
-        let _ = writer.join();
-        if output.status.code().is_none_or(|status| status > most) {
-            return Err(self.failure(arguments, &output.stderr));
-        }
-        Ok(output.stdout)
+    /// Git's version, as in `(2, 47)`. `None` if it is not told in the usual form.
+    ///
+    /// # Errors
+    /// As [`Git::run`].
+    pub fn version(&self) -> Result<Option<(u32, u32)>> {
+        Ok(parse_version(&self.run(&["version"])?.to_str_lossy()))
     }
 }
 
-fn split_nul(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    bytes
-        .split(|&byte| byte == 0)
-        .filter(|part| !part.is_empty())
-}
-
-/// Parses `--name-status -z`: a status, NUL, a path, NUL. Only Python sources are kept.
-///
-/// # Errors
-/// If there is a status without a path or one that git does not document.
-pub fn parse_name_status(answer: &[u8]) -> Result<Vec<Change>> {
-    let mut parts = split_nul(answer);
-    let mut changes = Vec::new();
-    while let Some(status) = parts.next() {
-        let kind = match status.first() {
-            Some(b'A') => ChangeKind::Added,
-            Some(b'D') => ChangeKind::Deleted,
-            Some(b'M' | b'U' | b'X') => ChangeKind::Modified,
-            Some(b'T') => ChangeKind::TypeChanged,
-            _ => bail!(
-                "git answered with a status that is not known: {}",
-                status.as_bstr()
-            ),
-        };
-        let path = parts
-            .next()
-            .context("git's answer ends with a status without a path")?;
-        if is_python(path) {
-            changes.push(Change {
-                path: path.into(),
-                kind,
-            });
-        }
-    }
-    Ok(changes)
+fn parse_version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.strip_prefix("git version ")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -367,22 +195,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_status_comes_apart() {
-        let changes =
-            parse_name_status(b"M\0a.py\0D\0dir/b\n.py\0A\0c.txt\0T\0d.py\0").expect("an answer");
-        let expected = [
-            ("a.py", ChangeKind::Modified),
-            ("dir/b\n.py", ChangeKind::Deleted),
-            ("d.py", ChangeKind::TypeChanged),
-        ];
+    fn git_is_guarded_and_still_says_where_hooks_are() {
+        let git = Git::apart(Path::new("place"));
+        for (question, off) in [
+            ("diff-index", true),
+            ("config", false),
+            ("rev-parse", false),
+        ] {
+            let command = git.command(&[question.as_ref()]);
+            let words: Vec<_> = command.get_args().filter_map(OsStr::to_str).collect();
+            assert_eq!(
+                words.contains(&"core.hooksPath=/dev/null"),
+                off,
+                "{words:?}"
+            );
+            for guard in ["--no-optional-locks", "core.fsmonitor=false"] {
+                assert!(words.contains(&guard), "{words:?}");
+            }
+            let variable = |name: &str| {
+                let mut variables = command.get_envs();
+                variables
+                    .find(|(known, _)| *known == name)
+                    .map(|(_, value)| value)
+            };
+            for name in ["GIT_NO_LAZY_FETCH", "PYCGATE_SKIP"] {
+                assert_eq!(variable(name), Some(Some("1".as_ref())), "{name}");
+            }
+            assert_eq!(variable("LC_ALL"), Some(Some("C".as_ref())));
+            assert_eq!(variable("GIT_DIR"), Some(None));
+        }
+    }
+
+    #[test]
+    fn versions() {
+        assert_eq!(parse_version("git version 2.47.3\n"), Some((2, 47)));
+        assert_eq!(parse_version("git version 2.54.0.windows.1"), Some((2, 54)));
         assert_eq!(
-            changes,
-            expected.map(|(path, kind)| Change {
-                path: path.into(),
-                kind
-            })
+            parse_version("git version 2.39.5 (Apple Git-154)"),
+            Some((2, 39))
         );
-        assert!(parse_name_status(b"M\0").is_err());
-        assert!(parse_name_status(b"?\0a.py\0").is_err());
+        assert_eq!(parse_version("hub 1"), None);
     }
 }

@@ -7,16 +7,18 @@
 
 pub mod blob;
 mod change;
-mod command;
+pub mod command;
 pub mod diff;
 pub mod index;
 mod libgit2;
+mod plumbing;
 mod repo;
 pub mod stat;
 mod tracked;
 
 pub use change::{Change, ChangeKind, is_python};
-pub use command::{Git, LOCAL_VARIABLES, parse_name_status};
+pub use command::Git;
 pub use index::{Index, IndexEntry, safe};
+pub use plumbing::parse_name_status;
 pub use repo::{Attribute, Repo};
 pub use tracked::Tracked;

@@ -99,7 +99,7 @@ impl Repo {
         let mut opened = attempt(directory);
         if let Err(Refusal::Owner(error)) = &opened {
             // libgit2 reads no configuration from the environment; git's word counts.
-            Git::at(directory).layout().map_err(|_| {
+            Git::at(directory).shape().map_err(|_| {
                 anyhow!(
                     "the repository at {} belongs to somebody else ({}); if you trust it: \
                      git config --global --add safe.directory {}",
@@ -166,25 +166,25 @@ impl Repo {
         refused: &git2::Error,
         index_path: &dyn Fn(&Path) -> PathBuf,
     ) -> Result<Self> {
-        let layout = git.layout().with_context(|| {
+        let shape = git.shape().with_context(|| {
             format!(
                 "the repository at {} cannot be opened ({})",
                 directory.display(),
                 refused.message()
             )
         })?;
-        let Some(root) = layout.root else {
-            return bare(&layout.git_dir);
+        let Some(root) = shape.root else {
+            return bare(&shape.git_dir);
         };
         let root = real(&root)?;
-        let index_path = index_path(&layout.git_dir);
+        let index_path = index_path(&shape.git_dir);
         Ok(Self {
-            common_dir: layout.common_dir,
-            answers: Answers::Command(git.bound_to(&layout.git_dir, &root, &index_path)),
+            common_dir: shape.common_dir,
+            answers: Answers::Command(git.bound_to(&shape.git_dir, &root, &index_path)),
             index_path,
             root,
-            git_dir: layout.git_dir,
-            sha256: layout.sha256,
+            git_dir: shape.git_dir,
+            sha256: shape.sha256,
             index: OnceCell::new(),
             ahead: RefCell::new(None),
         })

@@ -4,7 +4,6 @@
 pub mod call;
 pub mod event;
 pub mod files;
-pub mod git;
 pub mod suspects;
 
 pub use event::{Event, HookEvent};

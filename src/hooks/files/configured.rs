@@ -1,11 +1,12 @@
 //! Hooks in git's configuration, which git 2.54 and newer run beside the hook files.
 
 use anyhow::{Result, bail};
+use bstr::ByteSlice as _;
 
 use super::script::quote;
 use crate::fsys::path::text;
+use crate::git::Git;
 use crate::hooks::event::HookEvent;
-use crate::hooks::git::Git;
 
 /// The first git that runs hooks from its configuration.
 pub const FIRST_GIT: (u32, u32) = (2, 54);
@@ -61,8 +62,8 @@ pub fn command(event: HookEvent, program: Option<&[u8]>) -> Vec<u8> {
 
 /// What the configuration of this repository says for a key.
 fn get(git: &Git, key: &str) -> Result<Option<Vec<u8>>> {
-    let answer = git.ask(["config", "--local", "-z", "--get", key])?;
-    Ok(answer.success.then(|| {
+    let answer = git.ask(&["config", "--local", "-z", "--get", key], None)?;
+    Ok(answer.status.success().then(|| {
         answer
             .stdout
             .strip_suffix(b"\0")
@@ -100,11 +101,12 @@ pub fn install(git: &Git, event: HookEvent, program: Option<&[u8]>) -> Result<()
 
 fn set(git: &Git, key: &str, value: &std::ffi::OsStr) -> Result<()> {
     let arguments = ["config", "--local", "--replace-all", key].map(std::ffi::OsStr::new);
-    let answer = git.ask(arguments.into_iter().chain([value]))?;
-    if !answer.success {
+    let arguments = [&arguments[..], &[value]].concat();
+    let answer = git.ask(&arguments, None)?;
+    if !answer.status.success() {
         bail!(
             "git cannot set {key} in this repository's configuration: {}",
-            answer.stderr
+            answer.stderr.to_str_lossy().trim()
         );
     }
     Ok(())
@@ -116,6 +118,6 @@ fn set(git: &Git, key: &str, value: &std::ffi::OsStr) -> Result<()> {
 /// Git cannot write its configuration.
 pub fn uninstall(git: &Git, event: HookEvent) -> Result<()> {
     let section = format!("hook.pycgate-{}", event.name());
-    git.line(&["config", "--local", "--remove-section", &section])
+    git.run(&["config", "--local", "--remove-section", &section])
         .map(drop)
 }

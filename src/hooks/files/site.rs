@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use bstr::ByteSlice as _;
 
 use crate::fsys::path::from_git;
-use crate::hooks::git::Git;
+use crate::git::Git;
 
 /// A repository and the directory that its hooks are run from.
 #[derive(Clone, Debug)]
@@ -45,28 +46,32 @@ impl Site {
     /// # Errors
     /// As [`Site::discover`].
     pub fn of_submodule(directory: &Path) -> Result<Self> {
-        Self::open(Git::in_submodule(directory), directory)
+        Self::open(Git::apart(directory), directory)
     }
 
     fn open(git: Git, directory: &Path) -> Result<Self> {
-        let answer = git.ask(["rev-parse", "--show-toplevel"])?;
+        let answer = git.ask(&["rev-parse", "--show-toplevel"], None)?;
         let printed = answer.stdout.strip_suffix(b"\n").unwrap_or_default();
-        if !answer.success || printed.is_empty() {
+        if !answer.status.success() || printed.is_empty() {
             let place = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
             let place = place.display();
-            let bare = git.ask(["rev-parse", "--is-bare-repository"])?;
+            let bare = git.ask(&["rev-parse", "--is-bare-repository"], None)?;
             if bare.stdout.starts_with(b"true") {
                 bail!(
                     "{place} is a bare repository, without a work tree for Python to run in; \
                      go into one of its work trees"
                 );
             }
-            if bare.success {
+            if bare.status.success() {
                 bail!("{place} is not in a work tree; go into the work tree of this repository");
             }
             bail!(
                 "{place} is not in a git repository that git opens ({}); go into one, or name it with -C DIR",
-                answer.stderr.trim_start_matches("fatal: ")
+                answer
+                    .stderr
+                    .to_str_lossy()
+                    .trim()
+                    .trim_start_matches("fatal: ")
             );
         }
         let root = from_git(printed).into_owned();
@@ -110,8 +115,8 @@ fn hooks_directory(git: &Git, root: &Path) -> Result<(PathBuf, Chosen)> {
         "--get",
         "core.hooksPath",
     ];
-    let answer = git.ask(arguments)?;
-    if answer.success {
+    let answer = git.ask(&arguments, None)?;
+    if answer.status.success() {
         let mut fields = answer.stdout.split(|&byte| byte == 0);
         let mut next = || fields.next().unwrap_or_default();
         let (scope, origin, value) = (next(), next(), next());
@@ -130,8 +135,12 @@ fn hooks_directory(git: &Git, root: &Path) -> Result<(PathBuf, Chosen)> {
         }
         return Ok((root.join(from_git(value)), chosen));
     }
-    if !answer.stderr.is_empty() {
-        bail!("cannot read core.hooksPath: {}", answer.stderr);
+    // Status 1: it is not set.
+    if answer.status.code() != Some(1) {
+        bail!(
+            "cannot read core.hooksPath: {}",
+            answer.stderr.to_str_lossy().trim()
+        );
     }
     let common = git.line(&["rev-parse", "--git-common-dir"])?;
     Ok((root.join(from_git(&common)).join("hooks"), Chosen::Default))
