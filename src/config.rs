@@ -46,10 +46,20 @@ pub struct Config {
     /// What makes numba's machine code racy.
     #[serde(default)]
     pub numba: Numba,
+    /// Whether a source that is rewritten with the same content makes the gate INCONCLUSIVE.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 /// Every key there is.
-const KEYS: [&str; 5] = ["exclude", "isolation", "base", "pycache-prefix", "numba"];
+const KEYS: [&str; 6] = [
+    "exclude",
+    "isolation",
+    "base",
+    "pycache-prefix",
+    "numba",
+    "strict",
+];
 
 fn one_or_many<'de, D: serde::Deserializer<'de>>(
     deserializer: D,

@@ -58,7 +58,7 @@ impl Check {
             scan
         };
         if self.prove {
-            crate::cmd::prove::acquit(&session, &mut scan, &self.python)?;
+            crate::cmd::prove::acquit(&mut scan, &self.python)?;
         }
         for trouble in &scan.troubles {
             message(&format!("pycgate: {trouble}"));

@@ -6,7 +6,6 @@ use anyhow::Result;
 use bstr::ByteSlice;
 
 use crate::bytecode::{Kind, Reason, State};
-use crate::cmd::session::Session;
 use crate::fsys::path::below;
 use crate::python::prove::{Answer, Question, prove};
 use crate::scan::{self, Entry, Scan};
@@ -16,14 +15,14 @@ use crate::scan::{self, Entry, Scan};
 ///
 /// # Errors
 /// If an interpreter the user named does not work.
-pub fn acquit(session: &Session, scan: &mut Scan, pythons: &[PathBuf]) -> Result<()> {
+pub fn acquit(scan: &mut Scan, pythons: &[PathBuf]) -> Result<()> {
     let racy: Vec<usize> = (0..scan.entries.len())
         .filter(|&at| scan.entries[at].state == State::Racy)
         .collect();
     let mut asked = Vec::new();
     let mut questions = Vec::new();
     for at in racy {
-        match question(session, scan, &scan.entries[at]) {
+        match question(scan, &scan.entries[at]) {
             Ok(question) => {
                 asked.push(at);
                 questions.push(question);
@@ -57,7 +56,7 @@ fn unproved(entry: &mut Entry, why: String) {
     entry.reason = Reason::Unproved { why, otherwise };
 }
 
-fn question(session: &Session, scan: &Scan, entry: &Entry) -> Result<Question, &'static str> {
+fn question(scan: &Scan, entry: &Entry) -> Result<Question, &'static str> {
     let (_, name) = entry.split();
     let parsed = entry.parsed().ok_or("its name is no entry's")?;
     if !matches!(entry.kind, Kind::Cached | Kind::Beside) {
@@ -66,9 +65,10 @@ fn question(session: &Session, scan: &Scan, entry: &Entry) -> Result<Question, &
     if parsed.by_tool() {
         return Err("a tool has rewritten the source before compiling it");
     }
+    let root = &scan.trees[0].root;
     let source = entry.source.as_ref().ok_or("its source is gone")?;
-    let source = below(&session.root, source);
-    let directory = source.parent().unwrap_or(&session.root);
+    let source = below(root, source);
+    let directory = source.parent().unwrap_or(root);
     if scan::owners(directory, &parsed).len() > 1 {
         return Err("several sources share this entry, and it can be the code of one of them only");
     }

@@ -132,6 +132,7 @@ impl Session {
             keep_all: global.all_entries,
             numba_all: self.config.numba == Numba::All,
             payload,
+            stamp: false,
             progress: None,
         }
     }

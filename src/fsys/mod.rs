@@ -3,6 +3,8 @@
 //! [`Stat`] and [`Time`] are plain data, so that the rooms above can be pure. What needs a
 //! platform (ctime, directory handles, `openat2`) is in one file per platform.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 mod obstacle;
 pub mod path;
 pub mod relative;
@@ -26,6 +28,15 @@ pub struct Time {
 }
 
 impl Time {
+    /// The time of a clock; the epoch for what is before it.
+    pub fn of(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            sec: since.as_secs() as i64,
+            nsec: since.subsec_nanos(),
+        }
+    }
+
     /// Nanoseconds since the epoch.
     pub fn as_nanos(self) -> i128 {
         i128::from(self.sec) * 1_000_000_000 + i128::from(self.nsec)

@@ -80,6 +80,11 @@ impl Attributes {
         }
     }
 
+    /// The root of the repository.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// What can apply to the files of a directory, by the `.gitattributes` there and above.
     pub fn reach(&self, directory: &BStr) -> Reach {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -43,31 +43,6 @@ impl Base {
         })
     }
 
-    /// The same base once more, after a sweep that may have moved HEAD: what HEAD has changed since
-    /// `commit`, the HEAD of before, counts as different. Without that, a sweep that edits a source
-    /// and commits it would leave no trace.
-    ///
-    /// # Errors
-    /// As [`Base::new`], and if HEAD is gone.
-    pub fn again(
-        repo: &Repo,
-        revision: Option<&str>,
-        only: Vec<BString>,
-        commit: Option<&str>,
-    ) -> Result<Self> {
-        let head = repo.resolve("HEAD^{commit}");
-        let mut base = Self::new(repo, revision, only)?;
-        if head.as_deref() != commit {
-            anyhow::ensure!(
-                head.is_some(),
-                "HEAD has moved to a branch without a commit"
-            );
-            // All zeros are the empty tree: HEAD had no commit before.
-            base.since.push(commit.unwrap_or("0").to_owned());
-        }
-        Ok(base)
-    }
-
     /// The base outside a repository: nothing differs from it.
     pub fn nothing() -> Self {
         Self {
@@ -160,19 +135,25 @@ impl Base {
                 *paths.entry(candidate.path).or_default() |= known;
             }
         }
-        let sources = paths
-            .into_iter()
-            .filter(|(path, _)| !excluded(path.as_bstr()) && self.is_wanted(path))
-            .filter_map(|(path, known)| {
-                let hash = content_hash(&below(root, &path));
-                // An untracked source that has vanished since the walk is no source at all.
-                (known || hash.is_some()).then_some((path, hash))
-            })
-            .collect();
-        Ok(Payload {
+        let mut payload = Payload {
             base: self.name.clone(),
-            sources,
-        })
+            ..Payload::default()
+        };
+        for (path, known) in paths {
+            if excluded(path.as_bstr()) {
+                continue;
+            }
+            let hash = content_hash(&below(root, &path));
+            // An untracked source that has vanished since the walk is no source at all.
+            if known || hash.is_some() {
+                if self.is_wanted(&path) {
+                    payload.sources.insert(path, hash);
+                } else {
+                    payload.beyond.insert(path, hash);
+                }
+            }
+        }
+        Ok(payload)
     }
 
     fn is_wanted(&self, path: &BString) -> bool {
@@ -227,22 +208,14 @@ fn answer(
             }
         }
     }
-    // A directory that is ignored says it for everything in it; tracked files are not asked about.
-    let directories: BTreeSet<BString> = untracked
+    let paths: Vec<BString> = untracked
         .iter()
-        .map(|candidate| split(own(&candidate.path).as_bstr()).0.to_owned())
-        .filter(|directory| !directory.is_empty())
+        .map(|candidate| own(&candidate.path))
         .collect();
-    let directories: Vec<BString> = directories.into_iter().collect();
-    let ignored: HashSet<BString> = repo.ignored(&directories)?.into_iter().collect();
-    let open: Vec<Candidate> = untracked
-        .into_iter()
-        .filter(|candidate| !ignored.contains(split(own(&candidate.path).as_bstr()).0))
-        .collect();
-    let paths: Vec<BString> = open.iter().map(|candidate| own(&candidate.path)).collect();
-    let ignored: HashSet<BString> = repo.ignored(&paths)?.into_iter().collect();
+    let ignored = ignored(repo, &paths)?;
     found.extend(
-        open.into_iter()
+        untracked
+            .into_iter()
             .zip(paths)
             .filter(|(_, path)| !ignored.contains(path))
             .map(|(candidate, _)| candidate),
@@ -250,9 +223,28 @@ fn answer(
     Ok(found)
 }
 
+/// Those of the paths of a repository that are ignored. Tracked ones are not asked about.
+pub fn ignored(repo: &Repo, paths: &[BString]) -> Result<HashSet<BString>> {
+    // A directory that is ignored says it for everything in it.
+    let directories: BTreeSet<BString> = paths
+        .iter()
+        .map(|path| split(path.as_bstr()).0.to_owned())
+        .filter(|directory| !directory.is_empty())
+        .collect();
+    let directories: Vec<BString> = directories.into_iter().collect();
+    let whole: HashSet<BString> = repo.ignored(&directories)?.into_iter().collect();
+    let (ignored, open): (Vec<BString>, Vec<BString>) = paths
+        .iter()
+        .cloned()
+        .partition(|path| whole.contains(split(path.as_bstr()).0));
+    let mut ignored: HashSet<BString> = ignored.into_iter().collect();
+    ignored.extend(repo.ignored(&open)?);
+    Ok(ignored)
+}
+
 /// SHA-256 of what a source says: its bytes, and for a symlink also where it points. `None` if it
 /// is not there.
-fn content_hash(path: &Path) -> Option<[u8; 32]> {
+pub fn content_hash(path: &Path) -> Option<[u8; 32]> {
     let stat = Stat::of(path).ok()?;
     let mut hasher = Sha256::new();
     if stat.file_type() == FileType::Symlink {

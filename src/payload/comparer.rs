@@ -9,18 +9,32 @@ use std::sync::Arc;
 use anyhow::Result;
 use bstr::{BStr, BString, ByteSlice};
 
-use super::attributes::Attributes;
+use super::attributes::{Attributes, Said};
 use super::compare::{Comparison, compare};
 use crate::fsys::path::below;
-use crate::fsys::relative::join;
+use crate::fsys::relative::{join, split};
 use crate::fsys::{FileType, Stat};
-use crate::git::index::{Child, Index};
+use crate::git::blob::is_blob;
+use crate::git::index::{Child, Index, IndexEntry};
 use crate::git::is_python;
 use crate::git::stat::Rules;
 use crate::git::{Repo, diff};
 
 /// Gives the bytes of a file of a directory, or where it points if it is a symlink.
 pub type Read<'r> = &'r dyn Fn(&[u8], bool) -> io::Result<Vec<u8>>;
+
+/// What there is of a directory.
+#[derive(Clone, Copy)]
+pub struct OnDisk<'d> {
+    /// Its files and symlinks, sorted by name, with their `lstat`.
+    pub files: &'d [(&'d [u8], Stat)],
+    /// Whether those that are not tracked can belong to this repository.
+    pub untracked: bool,
+    /// Whether it has a subdirectory of that name.
+    pub below: &'d dyn Fn(&[u8]) -> bool,
+    /// Gives the bytes of one of the files.
+    pub read: Read<'d>,
+}
 
 /// The subdirectories that the index knows of a directory, sorted by name, and where the entries
 /// below each of them begin in it.
@@ -91,18 +105,19 @@ impl Comparer {
         Self::of(&Repo::nested(&below(root, prefix))?, prefix.to_owned())
     }
 
-    /// Names the candidates of one directory (relative to this repository). `files` are its files
-    /// and symlinks, sorted by name, with their `lstat`; `below` tells whether it has a
-    /// subdirectory; `read` gives a file's bytes or a link's target. `at` is what was given for it
-    /// when its parent was compared; for its own subdirectories the same is returned, sorted by
+    /// Names the candidates of one directory (relative to this repository). `at` is what was given for
+    /// it when its parent was compared; for its own subdirectories the same is returned, sorted by
     /// name.
     pub fn directory(
         &self,
         directory: &BStr,
         at: Option<usize>,
-        files: &[(&[u8], Stat)],
-        below: &dyn Fn(&[u8]) -> bool,
-        read: Read<'_>,
+        OnDisk {
+            files,
+            untracked,
+            below,
+            read,
+        }: OnDisk<'_>,
         candidates: &mut Vec<Candidate>,
     ) -> Folders<'_> {
         let mut add = |path: &BStr, question| {
@@ -154,11 +169,8 @@ impl Comparer {
                 add(path.as_bstr(), Question::Nothing);
             }
         }
-        for ((name, _), _) in files
-            .iter()
-            .zip(&tracked)
-            .filter(|((name, _), tracked)| is_python(name) && !**tracked)
-        {
+        let others = files.iter().zip(&tracked).filter(|_| untracked);
+        for ((name, _), _) in others.filter(|((name, _), tracked)| is_python(name) && !**tracked) {
             let path = join(directory, name);
             let question = if self.index.is_folded(path.as_bstr()) {
                 Question::Folded
@@ -179,6 +191,60 @@ impl Comparer {
                 add(entry.path, Question::Nothing);
             }
         }
+    }
+
+    /// Where the repository lies below the work tree's root.
+    pub fn prefix(&self) -> &BStr {
+        self.prefix.as_bstr()
+    }
+
+    /// Whether the index tracks a path of this repository.
+    pub fn tracks(&self, path: &BStr) -> bool {
+        self.index.tracks(path)
+    }
+
+    /// The symlinks that the index tracks, relative to the work tree's root.
+    pub fn links(&self) -> Vec<BString> {
+        let links = self.index.entries().filter(IndexEntry::is_symlink);
+        links
+            .map(|entry| join(self.prefix.as_bstr(), entry.path))
+            .collect()
+    }
+
+    /// Whether the file `on_disk` has the content that the index has of a path of this repository.
+    /// `repo` is the work tree's.
+    ///
+    /// # Errors
+    /// If neither libgit2 nor git can tell its attributes.
+    pub fn has_content_of(&self, path: &BStr, on_disk: &Path, repo: Option<&Repo>) -> Result<bool> {
+        let (Some(entry), Ok(stat)) = (self.index.get(path), Stat::of(on_disk)) else {
+            return Ok(false);
+        };
+        // Of a link it knows where it leads, and not what is there.
+        if !stat.is_file() || entry.is_unmerged() || entry.is_intent_to_add() {
+            return Ok(false);
+        }
+        let Ok(bytes) = std::fs::read(on_disk) else {
+            return Ok(false);
+        };
+        if is_blob(&entry, &bytes) {
+            return Ok(true);
+        }
+        if entry.is_symlink() || !self.attributes.reach(split(path).0).any {
+            return Ok(false);
+        }
+        let nested;
+        let repo = if self.prefix.is_empty() {
+            repo
+        } else {
+            nested = Repo::nested(self.attributes.root())?;
+            Some(&nested)
+        };
+        let Some(repo) = repo else { return Ok(false) };
+        let said = Said::of(repo, &[path.to_owned()])?;
+        Ok(said
+            .iter()
+            .all(|said| said.same_after_conversion(repo, &entry, &bytes)))
     }
 
     /// Whether a path of this repository is a submodule.

@@ -1,4 +1,5 @@
-//! The payload: the sources that differ from the base, as they are on disk.
+//! The payload: the sources that differ from the base, as they are on disk; and whether all sources
+//! are the same after a sweep ([`Certificate`]).
 //!
 //! The walk of the work tree has every stat anyway, so it hands each directory to a [`Comparer`],
 //! which names candidates; [`Base::finish`] turns them into the payload.
@@ -6,16 +7,20 @@
 
 mod attributes;
 mod base;
+mod certificate;
 mod compare;
 mod comparer;
+mod stamp;
 
 use std::collections::BTreeMap;
 
-use bstr::BString;
+use bstr::{BStr, BString};
 use sha2::{Digest, Sha256};
 
 pub use base::Base;
-pub use comparer::{Candidate, Comparer, Folders, Question, Read};
+pub use certificate::{Certificate, Difference, Reference, SourceChange};
+pub use comparer::{Candidate, Comparer, Folders, OnDisk, Question};
+pub use stamp::{Moved, Stamp, Stamps};
 
 /// The sources that differ from the base, each with the hash of its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,28 +29,8 @@ pub struct Payload {
     pub base: Option<String>,
     /// Path relative to the root, and the SHA-256 of the content; `None` for a deleted source.
     pub sources: BTreeMap<BString, Option<[u8; 32]>>,
-}
-
-/// What happened to a source between two payloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PayloadChange {
-    /// It has other content.
-    Changed,
-    /// It differs from the base now and did not before.
-    Appeared,
-    /// It was there and is gone, or is as in the base again.
-    Vanished,
-}
-
-impl PayloadChange {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Changed => "changed",
-            Self::Appeared => "appeared",
-            Self::Vanished => "vanished",
-        }
-    }
+    /// The same of the sources that differ and that the user leaves out of the payload.
+    beyond: BTreeMap<BString, Option<[u8; 32]>>,
 }
 
 impl Payload {
@@ -66,30 +51,10 @@ impl Payload {
         hasher.finalize().into()
     }
 
-    /// What differs in `later`.
-    pub fn difference(&self, later: &Self) -> Vec<(BString, PayloadChange)> {
-        let mut changes = Vec::new();
-        for (path, before) in &self.sources {
-            let change = match (before, later.sources.get(path)) {
-                (Some(_), None | Some(None)) => PayloadChange::Vanished,
-                (None, Some(Some(_)) | None) => PayloadChange::Appeared,
-                (Some(before), Some(Some(after))) if before != after => PayloadChange::Changed,
-                _ => continue,
-            };
-            changes.push((path.clone(), change));
-        }
-        for (path, after) in &later.sources {
-            if !self.sources.contains_key(path) {
-                let change = if after.is_some() {
-                    PayloadChange::Appeared
-                } else {
-                    PayloadChange::Vanished
-                };
-                changes.push((path.clone(), change));
-            }
-        }
-        changes.sort_by(|one, other| one.0.cmp(&other.0));
-        changes
+    /// The hash of a source that differs from the base, in the payload or left out of it; `None` if
+    /// it does not differ.
+    pub(super) fn content(&self, path: &BStr) -> Option<&Option<[u8; 32]>> {
+        self.sources.get(path).or_else(|| self.beyond.get(path))
     }
 }
 
@@ -103,8 +68,8 @@ mod tests {
             .map(|(path, hash)| (BString::from(*path), hash.map(|byte| [byte; 32])))
             .collect();
         Payload {
-            base: None,
             sources,
+            ..Payload::default()
         }
     }
 
@@ -122,33 +87,5 @@ mod tests {
         ] {
             assert_ne!(one.digest(), other.digest());
         }
-    }
-
-    #[test]
-    fn every_difference_is_named() {
-        let before = payload(&[
-            ("a.py", Some(1)),
-            ("b.py", Some(1)),
-            ("c.py", None),
-            ("d.py", Some(1)),
-        ]);
-        let after = payload(&[
-            ("a.py", Some(2)),
-            ("c.py", Some(1)),
-            ("d.py", Some(1)),
-            ("e.py", Some(1)),
-        ]);
-        let words: Vec<_> = before
-            .difference(&after)
-            .into_iter()
-            .map(|(path, change)| (path.to_string(), change.word()))
-            .collect();
-        let expected = [
-            ("a.py", "changed"),
-            ("b.py", "vanished"),
-            ("c.py", "appeared"),
-            ("e.py", "appeared"),
-        ];
-        assert_eq!(words, expected.map(|(path, word)| (path.to_owned(), word)));
     }
 }

@@ -25,6 +25,8 @@ pub struct Report {
     pub verdict: Option<&'static str>,
     /// Why the verdict is INCONCLUSIVE.
     pub reasons: Vec<String>,
+    /// What is worth knowing and decides nothing.
+    pub notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -145,6 +147,7 @@ impl Report {
             sweep: None,
             verdict: None,
             reasons: Vec::new(),
+            notes: Vec::new(),
         }
     }
 

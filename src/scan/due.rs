@@ -10,7 +10,7 @@ use super::ghosts::ghosts;
 use super::pair::{Pair, is_companion};
 use super::{Entry, Options, Rules, Scan};
 use crate::bytecode::{EntryName, Listing, Reason, State};
-use crate::payload::Payload;
+use crate::payload::{Certificate, Payload};
 
 /// A source whose entries are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,6 +205,7 @@ pub fn finish(
         troubles: found.troubles,
         counts: found.counts,
         payload,
+        certificate: Certificate::default(),
         trees: found.trees,
     }
 }

@@ -5,19 +5,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BString, ByteSlice};
 
 use super::ghosts::Hollow;
 use super::owner::Realms;
 use super::pair::{Judged, Pair, judge_entry};
 use super::place::Place;
-use super::venv::Venv;
 use super::{Counts, Entry, Options, Rules, Tree, Trouble};
 use crate::bytecode::{Kind, State};
 use crate::fsys::path::{below, to_git};
-use crate::fsys::relative::{join, split};
+use crate::fsys::relative::join;
 use crate::fsys::{Obstacle, in_threads};
-use crate::payload::{Candidate, Payload};
+use crate::payload::{Candidate, Moved, Payload, Stamps};
 
 /// What became of a name that looked like an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +37,13 @@ pub struct Found {
     pub troubles: Vec<Trouble>,
     pub counts: Counts,
     pub candidates: Vec<Candidate>,
+    /// The stamps of all sources, where they are asked for.
+    pub stamps: Stamps,
+    /// Sources whose content no index tells, by tree and path.
+    pub unknown: Vec<(usize, BString)>,
+    /// Sources whose stamps are others than before, and the directories that were looked at.
+    pub moved: Vec<Moved>,
+    pub seen: Vec<usize>,
     /// What of machine code is not written later than this may hold other content of some source,
     /// in ns since 1970.
     pub outdated: i128,
@@ -66,6 +72,10 @@ impl Found {
         self.troubles.extend(other.troubles);
         self.counts.merge(other.counts);
         self.candidates.extend(other.candidates);
+        self.stamps.merge(other.stamps);
+        self.unknown.extend(other.unknown);
+        self.moved.extend(other.moved);
+        self.seen.extend(other.seen);
         self.outdated = self.outdated.max(other.outdated);
     }
 
@@ -145,13 +155,9 @@ pub fn payload(options: &Options<'_>, candidates: Vec<Candidate>) -> Result<Payl
     match options.payload {
         None => Ok(Payload::default()),
         Some(base) => base.finish(options.root, options.repo, candidates, &|path| {
-            options.exclude.path(path) || in_venv(options.root, path)
+            options.exclude.path(path)
         }),
     }
-}
-
-fn in_venv(root: &Path, path: &BStr) -> bool {
-    Venv::of(root, split(path).0) != Some(Venv::Outside)
 }
 
 fn absolute(root: &Path, relative: &BString) -> BString {

@@ -1,7 +1,7 @@
 //! Walks the work tree and the prefix trees, pairs sources with entries and has them judged.
 //!
 //! Three ways in: [`whole`] for everything (gate, check), [`sources`] for what an event or a user
-//! names (hooks, purge), [`payload`] for the payload alone (after a sweep).
+//! names (hooks, purge), [`again`] for what has become of the sources (after a sweep).
 #![forbid(unsafe_code)]
 
 mod due;
@@ -28,7 +28,9 @@ use crate::exclude::Exclude;
 use crate::fsys::path::below;
 use crate::fsys::{Dir, DirBuffer, relative};
 use crate::git::Repo;
-use crate::payload::{Base, Payload};
+use crate::payload::{Base, Certificate, Difference, Payload, Reference};
+
+use self::venv::Venv;
 
 pub use due::Wanted;
 pub use named::sources;
@@ -54,6 +56,8 @@ pub struct Options<'a> {
     pub numba_all: bool,
     /// What the payload is measured against, where it is asked for.
     pub payload: Option<&'a Base>,
+    /// Whether [`again`] is going to ask what has become of the sources.
+    pub stamp: bool,
     /// Told the number of directories seen so far.
     pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
 }
@@ -167,6 +171,8 @@ pub struct Entry {
     pub(crate) realm: usize,
     /// The times that the rule compares, where there is a source.
     pub times: Option<Timeline>,
+    /// When its inode last changed, which cannot be set back: not before it was written.
+    pub(crate) changed: crate::fsys::Time,
 }
 
 impl Entry {
@@ -272,6 +278,8 @@ pub struct Scan {
     pub counts: Counts,
     /// The payload, where it was asked for.
     pub payload: Payload,
+    /// What [`again`] compares with, where it was asked for.
+    pub certificate: Certificate,
     /// The trees that were walked; the first is the work tree.
     pub trees: Vec<Tree>,
 }
@@ -335,14 +343,45 @@ pub fn whole(options: &Options<'_>) -> Result<Scan> {
     let prefixes = prefix::open_all(options, &mut found);
     prefix::walk(options, &prefixes, &payload, &mut found);
     let left = named::gone(options, &prefixes, &payload, &mut found)?;
-    Ok(due::conclude(options, found, left, payload))
+    let certificate = if options.stamp {
+        let roots: Vec<PathBuf> = roots(options).map(Path::to_path_buf).collect();
+        Certificate::of(
+            std::mem::take(&mut found.stamps),
+            std::mem::take(&mut found.unknown),
+            found.realms.submodules(),
+            options.payload,
+            &roots,
+        )
+    } else {
+        Certificate::default()
+    };
+    Ok(Scan {
+        certificate,
+        ..due::conclude(options, found, left, payload)
+    })
 }
 
-/// The payload alone: the same walk without looking at entries.
+/// The roots of the trees that have sources, the work tree's first.
+fn roots<'a>(options: &Options<'a>) -> impl Iterator<Item = &'a Path> {
+    let also = options.also.iter().map(PathBuf::as_path);
+    std::iter::once(options.root).chain(also)
+}
+
+/// What has become of the sources since a scan with [`Options::stamp`]: the same walk without looking
+/// at entries, by the same options.
 ///
 /// # Errors
-/// As [`whole`].
-pub fn payload(options: &Options<'_>) -> Result<Payload> {
-    let mut found = walk::sources_only(options)?;
-    found::payload(options, std::mem::take(&mut found.candidates))
+/// If the root cannot be opened, or what is ignored cannot be told.
+pub fn again(options: &Options<'_>, scan: &Scan, base: &Base) -> Result<Vec<Difference>> {
+    let moved = walk::again(options, scan.certificate.stamps())?;
+    let reference = Reference {
+        repo: options.repo,
+        base,
+        payload: &scan.payload,
+    };
+    let roots: Vec<PathBuf> = roots(options).map(Path::to_path_buf).collect();
+    scan.certificate
+        .differences(moved, reference, &roots, &|path| {
+            Venv::of(options.root, relative::split(path).0).is_none_or(Venv::is_own)
+        })
 }

@@ -92,7 +92,10 @@ fn look_for(
     wanted: &[Wanted],
     found: &mut Found,
 ) -> Result<BTreeSet<BString>> {
-    let given = found.realms.add(Owner::Given);
+    let given = found.realms.add(match options.repo {
+        Some(_) => Owner::Given,
+        None => Owner::Around(options.root.to_path_buf()),
+    });
     let root = Dir::open(options.root)
         .with_context(|| format!("cannot open the directory {}", options.root.display()))?;
     let mut directories: BTreeMap<&BStr, InDirectory<'_>> = BTreeMap::new();

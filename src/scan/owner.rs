@@ -1,7 +1,7 @@
 //! The repositories that a walk meets: each has its own index, and so its own tracked files.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -15,18 +15,21 @@ use crate::payload::{Base, Comparer};
 pub struct Realm<'a> {
     /// Its number; entries remember it.
     pub number: usize,
-    /// Where its root lies below the root of the tree that is walked.
-    pub prefix: BString,
-    /// Compares its files with its index, where its sources can belong to the payload.
+    /// Compares files with the index that they may be tracked in.
     pub comparer: Option<Compare<'a>>,
+    /// Where the root of the comparer's repository lies below the root of the tree that is walked.
+    pub prefix: BString,
+    /// Whether this is a repository within the comparer's: what that does not track is not its own.
+    pub foreign: bool,
 }
 
 /// Where the comparer comes from.
+#[derive(Clone)]
 pub enum Compare<'a> {
     /// The work tree's own, which may still be reading the index.
     Top(&'a Base),
     /// A submodule's.
-    Submodule(Box<Comparer>),
+    Submodule(Arc<Comparer>),
 }
 
 impl Compare<'_> {
@@ -61,34 +64,53 @@ pub enum Owner {
 #[derive(Default)]
 pub struct Realms {
     owners: Mutex<Vec<Owner>>,
+    submodules: Mutex<Vec<Arc<Comparer>>>,
 }
 
 impl Realms {
     /// Adds a repository and gives its number.
     pub fn add(&self, owner: Owner) -> usize {
-        let mut owners = self
-            .owners
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         owners.push(owner);
         owners.len() - 1
+    }
+
+    /// What compares with the indexes of the submodules met so far.
+    pub fn submodules(&mut self) -> Vec<Arc<Comparer>> {
+        let submodules = self.submodules.get_mut();
+        std::mem::take(submodules.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Adds the repository whose root the walk has met.
     pub fn nested<'a>(&self, root: &Path, path: &BStr, around: &Realm<'a>) -> Arc<Realm<'a>> {
         let directory = below(root, path);
+        let outer = around.comparer.as_ref().and_then(Compare::get);
         let within = within(path, around.prefix.as_bstr());
-        let comparer = around
-            .comparer
-            .as_ref()
-            .and_then(Compare::get)
+        let submodule = outer
             .filter(|comparer| comparer.is_submodule(within))
-            .and_then(|_| Comparer::submodule(root, path).ok())
-            .map(|comparer| Compare::Submodule(Box::new(comparer)));
+            .and_then(|_| Comparer::submodule(root, path).ok());
+        let (comparer, prefix, foreign) = match submodule {
+            Some(comparer) => {
+                let comparer = Arc::new(comparer);
+                let mut submodules = self
+                    .submodules
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                submodules.push(Arc::clone(&comparer));
+                (Some(Compare::Submodule(comparer)), path.to_owned(), false)
+            }
+            None => {
+                // What the repository around it tracks stays that one's; and all stays that one's
+                // where there is no repository behind the name, as for git.
+                let foreign = around.foreign || outer.is_some() && is_repository(&directory);
+                (around.comparer.clone(), around.prefix.clone(), foreign)
+            }
+        };
         Arc::new(Realm {
             number: self.add(Owner::Nested(directory)),
-            prefix: path.to_owned(),
             comparer,
+            prefix,
+            foreign,
         })
     }
 
@@ -97,7 +119,7 @@ impl Realms {
         let owners = self
             .owners
             .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+            .unwrap_or_else(PoisonError::into_inner);
         let mut known: Vec<Option<(Option<PathBuf>, Tracked)>> =
             owners.iter().map(|_| None).collect();
         for entry in entries
@@ -131,6 +153,14 @@ impl Realms {
                 entry.untouchable = Some(Untouchable::Tracked);
             }
         }
+    }
+}
+
+/// Whether there is a repository with its root at `directory`, whose `.git` can be anything.
+fn is_repository(directory: &Path) -> bool {
+    match (Repo::nested(directory), directory.canonicalize()) {
+        (Ok(repo), Ok(directory)) => repo.root() == directory,
+        _ => false,
     }
 }
 

@@ -94,6 +94,7 @@ pub struct Judged<'n> {
     /// The name of the source that decided; `None` for an orphan.
     pub source: Option<&'n [u8]>,
     times: Option<Timeline>,
+    changed: Time,
 }
 
 impl Judged<'_> {
@@ -120,6 +121,7 @@ impl Judged<'_> {
             action: Action::Kept,
             realm: cache.realm,
             times: self.times,
+            changed: self.changed,
         }
     }
 }
@@ -202,6 +204,7 @@ pub fn judge_entry<'o>(pair: &Pair<'o>, read_header: bool) -> Option<Judged<'o>>
                 reason,
                 source: Some(source),
                 times: Some(timeline(parsed, &facts, &source_facts)),
+                changed: facts.lstat.ctime,
             });
         }
     });
@@ -212,6 +215,7 @@ pub fn judge_entry<'o>(pair: &Pair<'o>, read_header: bool) -> Option<Judged<'o>>
             reason,
             source: None,
             times: None,
+            changed: facts.lstat.ctime,
         }
     });
     // An entry that has vanished since is nobody's trouble.

@@ -31,22 +31,29 @@ impl Venv {
         if has_mark { Self::Root } else { self }
     }
 
+    /// Whether what lies there is the environment's own, unless git tracks it.
+    pub fn is_own(self) -> bool {
+        matches!(self, Self::Inside | Self::Python)
+    }
+
     /// Where a subdirectory is, `None` for installed packages.
     pub fn descend(self, name: &[u8]) -> Option<Self> {
         let packages = matches!(name, b"site-packages" | b"dist-packages");
         match self {
             Self::Outside => Some(Self::Outside),
             Self::Root => Some(match name {
-                // Where pip puts editable installs from version control.
-                b"src" => Self::Outside,
-                _ if name.to_ascii_lowercase().starts_with(b"lib") => Self::Lib,
-                _ => Self::Inside,
+                b"lib" | b"lib32" | b"lib64" | b"Lib" => Self::Lib,
+                b"bin" | b"Scripts" | b"include" | b"Include" => Self::Inside,
+                // Where pip puts editable installs from version control; or the environment is the
+                // root of somebody's project.
+                _ => Self::Outside,
             }),
             Self::Lib | Self::Python if packages => None,
             Self::Lib if name.starts_with(b"python") || name.starts_with(b"pypy") => {
                 Some(Self::Python)
             }
-            Self::Inside | Self::Lib | Self::Python => Some(Self::Inside),
+            Self::Lib => Some(Self::Outside),
+            Self::Inside | Self::Python => Some(Self::Inside),
         }
     }
 

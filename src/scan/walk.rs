@@ -22,7 +22,7 @@ use crate::bytecode::outdates_until;
 use crate::fsys::relative::{join, split, within};
 use crate::fsys::{Dir, DirBuffer, FileType, Stat, WORTH_THREADS};
 use crate::git::Repo;
-use crate::payload::Folders;
+use crate::payload::{Folders, Moved, OnDisk, Stamp, Stamps};
 
 /// A directory to look at.
 struct Item<'a> {
@@ -39,6 +39,20 @@ struct Later<'a> {
     realm: Arc<Realm<'a>>,
     names: Names,
     files: Vec<(Vec<u8>, Stat)>,
+    /// Whether sources that are not tracked can belong to the payload.
+    untracked: bool,
+}
+
+/// What a walk is for.
+#[derive(Clone, Copy)]
+enum Purpose<'w> {
+    /// To judge entries and find the payload.
+    Judge {
+        /// Whether the stamps of all sources are noted.
+        stamp: bool,
+    },
+    /// To compare sources with their stamps of before.
+    Compare(&'w Stamps),
 }
 
 /// One walk over one tree.
@@ -49,69 +63,52 @@ struct Walk<'w, 'a> {
     kind: TreeKind,
     root: &'w Path,
     handle: Dir,
-    /// Whether entries are judged, or only the payload's candidates named.
-    judging: bool,
+    purpose: Purpose<'w>,
     realms: &'w Realms,
     seen: AtomicU64,
 }
 
 /// Walks the work tree and the trees added.
 pub fn trees(options: &Options<'_>) -> Result<Found> {
-    let mut found = sources_or_all(options, true)?;
-    for directory in options.also {
-        let tree = found.trees.len();
-        found.trees.push(Tree {
-            root: directory.clone(),
-            kind: TreeKind::Also,
-        });
-        let realms = std::mem::take(&mut found.realms);
-        let realm = Realm {
-            number: realms.add(Owner::Around(directory.clone())),
-            prefix: BString::default(),
-            comparer: None,
-        };
-        let result = one(
-            options,
-            tree,
-            TreeKind::Also,
-            directory,
-            &realms,
-            realm,
-            true,
-        );
-        found.realms = realms;
-        found.merge(result?);
-    }
+    let stamp = options.stamp;
+    let mut found = all(options, Purpose::Judge { stamp })?;
+    found.stamps.sort();
     Ok(found)
 }
 
-/// Walks the work tree for the payload's candidates alone.
-pub fn sources_only(options: &Options<'_>) -> Result<Found> {
-    sources_or_all(options, false)
+/// Walks the same trees again, and names the sources that have moved since.
+pub fn again(options: &Options<'_>, stamps: &Stamps) -> Result<Vec<Moved>> {
+    let mut found = all(options, Purpose::Compare(stamps))?;
+    stamps.unseen(&found.seen, &mut found.moved);
+    Ok(found.moved)
 }
 
-fn sources_or_all(options: &Options<'_>, judging: bool) -> Result<Found> {
-    let realms = Realms::default();
-    let comparer = options.payload.map(Compare::Top);
-    let realm = Realm {
-        number: realms.add(Owner::Given),
-        prefix: BString::default(),
-        comparer,
-    };
-    let mut found = one(
-        options,
-        0,
-        TreeKind::Work,
-        options.root,
-        &realms,
-        realm,
-        judging,
-    )?;
-    found.realms = realms;
-    found.trees = vec![Tree {
-        root: options.root.to_path_buf(),
-        kind: TreeKind::Work,
-    }];
+fn all(options: &Options<'_>, purpose: Purpose<'_>) -> Result<Found> {
+    let mut found = Found::default();
+    for (tree, root) in super::roots(options).enumerate() {
+        let kind = match tree {
+            0 => TreeKind::Work,
+            _ => TreeKind::Also,
+        };
+        found.trees.push(Tree {
+            root: root.to_path_buf(),
+            kind,
+        });
+        let realms = std::mem::take(&mut found.realms);
+        let (owner, comparer) = match kind {
+            TreeKind::Work => (Owner::Given, options.payload.map(Compare::Top)),
+            _ => (Owner::Around(root.to_path_buf()), None),
+        };
+        let realm = Realm {
+            number: realms.add(owner),
+            comparer,
+            prefix: BString::default(),
+            foreign: false,
+        };
+        let result = one(options, tree, kind, root, &realms, realm, purpose);
+        found.realms = realms;
+        found.merge(result?);
+    }
     Ok(found)
 }
 
@@ -122,7 +119,7 @@ fn one<'a>(
     root: &Path,
     realms: &Realms,
     realm: Realm<'a>,
-    judging: bool,
+    purpose: Purpose<'_>,
 ) -> Result<Found> {
     let handle =
         Dir::open(root).with_context(|| format!("cannot open the directory {}", root.display()))?;
@@ -133,7 +130,7 @@ fn one<'a>(
         kind,
         root,
         handle,
-        judging,
+        purpose,
         realms,
         seen: AtomicU64::new(0),
     };
@@ -224,20 +221,27 @@ impl<'a> Walk<'_, 'a> {
             Arc::clone(&item.realm)
         };
         let venv = item.venv.marked(names.find(MARK).is_some());
+        let untracked = !realm.foreign && !venv.is_own();
         let place = Place::new(self.root, path, &directory, &names);
         let compare = realm.comparer.as_ref();
         let mut folders = Vec::new();
-        let suspects = match compare.filter(|_| venv == Venv::Outside) {
+        let suspects = match compare {
             None => Suspects::Named(HashSet::new()),
             Some(compare) if compare.is_ready() => {
                 let suspects;
-                (suspects, folders) = self.candidates(&place, &realm, item.at, found);
+                (suspects, folders) = self.candidates(&place, &realm, item.at, untracked, found);
                 Suspects::Named(suspects)
             }
             Some(_) => Suspects::All,
         };
-        if self.judging {
-            self.judge(&place, &realm, &suspects, buffer, found);
+        match self.purpose {
+            Purpose::Judge { stamp } => {
+                self.judge(&place, &realm, &suspects, buffer, found);
+                if stamp {
+                    self.stamp(&place, &realm, found);
+                }
+            }
+            Purpose::Compare(stamps) => self.compare(&place, stamps, found),
         }
         let files = match suspects {
             Suspects::All => {
@@ -272,6 +276,7 @@ impl<'a> Walk<'_, 'a> {
                 realm,
                 names,
                 files,
+                untracked,
             });
         }
         below
@@ -291,14 +296,13 @@ impl<'a> Walk<'_, 'a> {
         let below = |name: &[u8]| sources.names.find(name) == Some(FileType::Directory);
         let read =
             |name: &[u8], link: bool| read(&self.handle.open_below(&sources.path)?, name, link);
-        comparer.directory(
-            directory,
-            None,
-            &files,
-            &below,
-            &read,
-            &mut found.candidates,
-        );
+        let on_disk = OnDisk {
+            files: &files,
+            untracked: sources.untracked,
+            below: &below,
+            read: &read,
+        };
+        comparer.directory(directory, None, on_disk, &mut found.candidates);
     }
 
     /// Names the payload's candidates of a directory; gives the names of those sources, and where
@@ -308,6 +312,7 @@ impl<'a> Walk<'_, 'a> {
         place: &Place<'_>,
         realm: &'r Realm<'a>,
         at: Option<usize>,
+        untracked: bool,
         found: &mut Found,
     ) -> (HashSet<Vec<u8>>, Folders<'r>) {
         let Some(comparer) = realm.comparer.as_ref().and_then(Compare::get) else {
@@ -319,7 +324,13 @@ impl<'a> Walk<'_, 'a> {
         let below = |name: &[u8]| place.names.find(name) == Some(FileType::Directory);
         let read = |name: &[u8], link: bool| read(place.directory, name, link);
         let candidates = &mut found.candidates;
-        let folders = comparer.directory(directory, at, &files, &below, &read, candidates);
+        let on_disk = OnDisk {
+            files: &files,
+            untracked,
+            below: &below,
+            read: &read,
+        };
+        let folders = comparer.directory(directory, at, on_disk, candidates);
         let mut names: HashSet<Vec<u8>> = HashSet::new();
         for candidate in &found.candidates[before..] {
             names.insert(split(candidate.path.as_bstr()).1.to_vec());
@@ -331,6 +342,49 @@ impl<'a> Walk<'_, 'a> {
             names.extend(known.map(|(name, _)| name.to_vec()));
         }
         (names, folders)
+    }
+
+    /// Notes the stamps of the sources of a directory, and which of them have content that no index
+    /// tells.
+    fn stamp(&self, place: &Place<'_>, realm: &Realm<'a>, found: &mut Found) {
+        let sources = self.stamps_of(place);
+        // An index that is being read yet will be there.
+        let index = |compare: &Compare<'_>| !compare.is_ready() || compare.get().is_some();
+        if realm.foreign || !realm.comparer.as_ref().is_some_and(index) {
+            let all = sources.iter().map(|(name, ..)| place.relative(name));
+            found.unknown.extend(all.map(|path| (self.tree, path)));
+        } else {
+            let links = sources.iter().filter(|(_, _, link)| *link);
+            let links = links.map(|(name, ..)| (self.tree, place.relative(name)));
+            found.unknown.extend(links);
+        }
+        let stamps = sources.into_iter().map(|(name, stamp, _)| (name, stamp));
+        found.stamps.add(self.tree, place.path, stamps);
+    }
+
+    /// Names the sources of a directory whose stamps are others than before.
+    fn compare(&self, place: &Place<'_>, stamps: &Stamps, found: &mut Found) {
+        found.seen.extend(stamps.directory(self.tree, place.path));
+        let sources = self.stamps_of(place).into_iter();
+        let now = sources.map(|(name, stamp, _)| (name, stamp));
+        stamps.compare(self.tree, place.path, now, &mut found.moved);
+    }
+
+    /// The sources of a directory, sorted by name, with their stamps, and whether they are symlinks.
+    fn stamps_of<'p>(&self, place: &Place<'p>) -> Vec<(&'p [u8], Stamp, bool)> {
+        let exclude = self.rules.exclude;
+        let mut files = place.python_files();
+        if !exclude.is_empty() {
+            files.retain(|(name, _)| !exclude.file(place.relative(name).as_bstr()));
+        }
+        let files = files.into_iter();
+        files
+            .map(|(name, lstat)| {
+                let link = lstat.file_type() == FileType::Symlink;
+                let followed = link.then(|| place.directory.stat(name).ok()).flatten();
+                (name, Stamp::of(&lstat, followed.as_ref()), link)
+            })
+            .collect()
     }
 
     fn judge(

@@ -76,9 +76,10 @@ fn limited_payload(root: &Path, revision: Option<&str>, only: &[&str]) -> BTreeS
         keep_all: false,
         numba_all: false,
         payload: Some(&base),
+        stamp: false,
         progress: None,
     };
-    let payload = scan::payload(&options).expect("a payload");
+    let payload = scan::whole(&options).expect("a payload").payload;
     payload.sources.into_keys().collect()
 }
 

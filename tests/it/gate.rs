@@ -148,7 +148,7 @@ fn a_payload_that_changes_during_the_sweep_is_inconclusive_and_named() {
     dir.write("tracked.py", "V = 2\n");
     for (script, word) in [
         ("echo 'V = 3' > tracked.py", "tracked.py changed"),
-        ("echo 'V = 3' > clean.py", "clean.py appeared"),
+        ("echo 'V = 3' > clean.py", "clean.py changed"),
         ("echo 'V = 3' > new.py", "new.py appeared"),
         ("rm tracked.py", "tracked.py vanished"),
         ("rm doomed.py", "doomed.py vanished"),
@@ -209,7 +209,7 @@ fn a_sweep_that_moves_head_is_seen() {
             "{script}"
         );
         if !script.contains("rm") {
-            assert!(reasons(&report).contains("a.py appeared"), "{report:#}");
+            assert!(reasons(&report).contains("a.py changed"), "{report:#}");
         }
     }
     // A commit of what was there before changes no source.

@@ -2,6 +2,7 @@
 
 mod harness;
 
+mod certificate;
 mod changesets;
 mod configs;
 mod differential;

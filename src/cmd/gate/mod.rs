@@ -1,5 +1,6 @@
 //! `pycgate gate`: purge what can be stale, run the sweep, certify its verdict.
 
+mod again;
 mod outcome;
 mod reasons;
 mod sweep;
@@ -10,25 +11,26 @@ mod wait;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use bstr::BString;
 use clap::Args;
 
+use self::again::Again;
 use self::outcome::Outcome;
 use self::verdict::Verdict;
 use crate::cmd::session::Session;
 use crate::config::Isolation;
 use crate::exit::Exit;
-use crate::git::Repo;
 use crate::options::{Format, Global};
-use crate::payload::{Base, Payload};
+use crate::payload::Base;
 use crate::purge;
 use crate::python::command_line::CommandLine;
 use crate::report::file::Destination;
 use crate::report::json::Report;
 use crate::report::progress::Progress;
-use crate::report::style::{Terminal, message, output, printable};
+use crate::report::style::{Terminal, message, output};
 use crate::scan::{self, Scan};
 
 /// Arguments of `gate`.
@@ -52,6 +54,9 @@ pub struct Gate {
     /// An interpreter for --prove (repeatable)
     #[arg(long, value_name = "PATH")]
     pub python: Vec<PathBuf>,
+    /// A source that is rewritten with the same content during the sweep makes it INCONCLUSIVE
+    #[arg(long)]
+    pub strict: bool,
     /// Write the report to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -144,23 +149,19 @@ impl Gate {
                 message(&format!("pycgate: {root}"));
             }
         }
-        // Asked before anything is looked at, so that what moves HEAD from now on is seen.
-        let commit = session
-            .repo
-            .as_ref()
-            .and_then(|repo| repo.resolve("HEAD^{commit}"));
         let base = self.base(&session)?;
         let mut scan = {
             let progress = Progress::new(terminal, global.quiet);
             let seen = |directories| progress.seen(directories);
             let options = scan::Options {
                 progress: Some(&seen),
+                stamp: self.has_sweep(),
                 ..session.options(global, Some(&base))
             };
             scan::whole(&options)?
         };
         if self.prove {
-            crate::cmd::prove::acquit(&session, &mut scan, &self.python)?;
+            crate::cmd::prove::acquit(&mut scan, &self.python)?;
         }
         purge::due(&mut scan, self.dry_run);
 
@@ -179,16 +180,14 @@ impl Gate {
             && !self.command.is_empty()
             && !CommandLine::of(&self.command).ignores_environment;
         let reasons = reasons::before(&scan, hides);
-        let outcome = self.outcome(
-            global,
-            &session,
-            commit.as_deref(),
-            &scan,
-            isolation,
-            reasons,
-        )?;
+        let outcome = self.outcome(global, &session, &base, &scan, isolation, reasons)?;
         let excluded = [session.config.exclude.as_slice(), &global.exclude].concat();
         Ok((scan, outcome, excluded))
+    }
+
+    /// Whether a sweep follows, whose sources are to be certified.
+    fn has_sweep(&self) -> bool {
+        !self.command.is_empty() || self.wait
     }
 
     fn base(&self, session: &Session) -> Result<Base> {
@@ -219,7 +218,7 @@ impl Gate {
         &self,
         global: &Global,
         session: &Session,
-        commit: Option<&str>,
+        base: &Base,
         scan: &Scan,
         isolation: Isolation,
         reasons: Vec<String>,
@@ -229,6 +228,7 @@ impl Gate {
                 verdict: Verdict::Pass,
                 exit: Exit::SUCCESS,
                 reasons,
+                notes: Vec::new(),
                 sweep: None,
             });
         }
@@ -237,6 +237,7 @@ impl Gate {
                 verdict: Verdict::Inconclusive,
                 exit: Exit::INCONCLUSIVE,
                 reasons,
+                notes: Vec::new(),
                 sweep: None,
             });
         }
@@ -244,11 +245,13 @@ impl Gate {
             verdict: Verdict::Pass,
             exit: Exit::SUCCESS,
             reasons,
+            notes: Vec::new(),
             sweep: None,
         };
-        if self.command.is_empty() && !self.wait {
+        if !self.has_sweep() {
             return Ok(ready);
         }
+        let started = SystemTime::now();
         let ended = if self.wait {
             wait::sweep(&self.report_of(scan, &ready))?
         } else {
@@ -260,17 +263,22 @@ impl Gate {
                 exit,
                 reasons,
                 sweep: Some(sweep),
+                ..
             } => (sweep, verdict, exit, reasons),
             not_known => return Ok(not_known),
         };
         let before = reasons.len();
-        match self.payload_again(global, session, commit) {
-            Err(error) => reasons.push(format!(
-                "the payload could not be read again after the sweep: {error:#}"
-            )),
-            Ok(after) => reasons.extend(scan.payload.difference(&after).iter().map(
-                |(path, change)| format!("{} {} during the sweep", printable(path), change.word()),
-            )),
+        let again = Again {
+            session,
+            options: session.options(global, None),
+            scan,
+            base,
+            started,
+            pythons: &self.python,
+        };
+        let notes = again.look(&mut reasons);
+        if self.strict || session.config.strict {
+            reasons.extend(notes.iter().cloned());
         }
         let moved = reasons.len() > before;
         if moved {
@@ -281,29 +289,8 @@ impl Gate {
             verdict,
             exit,
             reasons,
+            notes,
             sweep: Some(sweep),
-        })
-    }
-
-    /// The payload as it is now, against the index as it is now and the HEAD of before, by the
-    /// configuration of before: a sweep can change all three.
-    fn payload_again(
-        &self,
-        global: &Global,
-        session: &Session,
-        commit: Option<&str>,
-    ) -> Result<Payload> {
-        if session.repo.is_none() {
-            return scan::payload(&session.options(global, Some(&Base::nothing())));
-        }
-        let repo = Repo::discover(&session.directory)?
-            .filter(|repo| repo.root() == session.root)
-            .with_context(|| format!("{} is no git work tree any more", session.root.display()))?;
-        let only = self.limits(session)?;
-        let base = Base::again(&repo, self.revision(session), only, commit)?;
-        scan::payload(&scan::Options {
-            repo: Some(&repo),
-            ..session.options(global, Some(&base))
         })
     }
 }

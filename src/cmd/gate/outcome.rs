@@ -21,6 +21,8 @@ pub struct Outcome {
     pub exit: Exit,
     /// Why the verdict is INCONCLUSIVE, one line each.
     pub reasons: Vec<String>,
+    /// What is worth knowing and decides nothing, one line each.
+    pub notes: Vec<String>,
     /// The sweep; `None` if it was not started.
     pub sweep: Option<Sweep>,
 }
@@ -70,6 +72,7 @@ impl Outcome {
                     verdict: Verdict::Inconclusive,
                     exit,
                     reasons: vec![reasons::not_started(&argv[0], &error)],
+                    notes: Vec::new(),
                     sweep: None,
                 });
             }
@@ -87,6 +90,7 @@ impl Outcome {
                 _ => Exit::of_sweep(status),
             },
             reasons,
+            notes: Vec::new(),
             sweep: Some(Sweep {
                 argv: argv
                     .iter()

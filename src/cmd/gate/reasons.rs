@@ -31,7 +31,7 @@ pub fn before(scan: &Scan, fresh: bool) -> Vec<String> {
 }
 
 /// Why an entry that can lie is still there; `None` if it is not.
-fn left(scan: &Scan, entry: &Entry) -> Option<String> {
+pub fn left(scan: &Scan, entry: &Entry) -> Option<String> {
     let path = printable(&path_of(scan, entry));
     let state = entry.state;
     let reason = &entry.reason;

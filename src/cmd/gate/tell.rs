@@ -20,6 +20,7 @@ impl Gate {
         let mut report = Report::new("gate", scan, true);
         report.verdict = (!self.dry_run).then(|| outcome.verdict.word());
         report.reasons.clone_from(&outcome.reasons);
+        report.notes.clone_from(&outcome.notes);
         report.sweep = outcome.sweep.as_ref().map(|sweep| SweepPart {
             argv: sweep.argv.clone(),
             exit: sweep.status,
@@ -59,6 +60,15 @@ impl Gate {
         }
         for reason in &outcome.reasons {
             message(&format!("pycgate: {reason}"));
+        }
+        if !global.quiet {
+            for note in outcome
+                .notes
+                .iter()
+                .filter(|note| !outcome.reasons.contains(note))
+            {
+                message(&format!("pycgate: note: {note}"));
+            }
         }
         if !self.command.is_empty() && outcome.sweep.is_none() && !global.quiet {
             message("pycgate: the command was not run");

@@ -37,6 +37,7 @@ pub fn sweep(ready: &Report) -> Result<Outcome> {
                     _ => Exit::of_sweep(status),
                 },
                 reasons,
+                notes: Vec::new(),
                 sweep: Some(Sweep {
                     argv: told.argv,
                     status,
@@ -56,6 +57,7 @@ fn unknown(reason: String) -> Outcome {
         verdict: Verdict::Inconclusive,
         exit: Exit::INCONCLUSIVE,
         reasons: vec![reason],
+        notes: Vec::new(),
         sweep: None,
     }
 }
