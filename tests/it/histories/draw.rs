@@ -5,7 +5,7 @@ use std::fmt;
 use fastrand::Rng;
 
 use super::operation::{Context, MODULES, Mode, Operation, When};
-use crate::harness::{Interpreter, interpreter};
+use crate::harness::interpreter;
 
 /// Sources, relative to the work tree. `gen/` is ignored by git, `../out/` lies outside.
 const SOURCES: [&str; 13] = [
@@ -48,7 +48,7 @@ const TARGETS: [&str; 12] = [
 
 /// Kinds of survivors that no history is to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub enum Kind {
     /// The real directory of a symlinked source swapped by rename.
     LinkedMove,
     /// Directories swapped by rename under a prefix.
@@ -63,6 +63,10 @@ enum Kind {
     MovedEntries,
     /// An entry beside a source whose name now leads to a directory or nowhere.
     NoFile,
+    /// `pkg/__init__.pyc` left beside the `pkg.py` that the package has become.
+    Shadow,
+    /// An entry beside a deleted source of a directory that has become a repository.
+    Nested,
 }
 
 /// Those known and not closed, and those that the documents name as a limit.
@@ -74,9 +78,12 @@ const LEFT_OUT: &[Kind] = &[
     Kind::TouchedEntries,
     Kind::MovedEntries,
     Kind::NoFile,
+    Kind::Shadow,
+    Kind::Nested,
 ];
 
-fn drawn(kind: Kind) -> bool {
+/// Whether histories have it, or nothing is said of it.
+pub fn drawn(kind: Kind) -> bool {
     !LEFT_OUT.contains(&kind)
 }
 
@@ -87,6 +94,8 @@ pub struct History {
     pub seed: u64,
     /// Whether all sources begin with the same mtime.
     pub common: bool,
+    /// Whether everything is committed in the end.
+    pub commit: bool,
     /// Who takes part.
     pub contexts: Vec<Context>,
     /// The operations.
@@ -99,8 +108,6 @@ struct Taste {
     moves: bool,
     git: bool,
     compile: bool,
-    /// Whether entries may lie beside their sources.
-    beside: bool,
     entries: bool,
     outside: bool,
     prefix: bool,
@@ -117,7 +124,6 @@ impl History {
             moves: rng.u8(..3) > 0,
             git: rng.bool(),
             compile: rng.bool(),
-            beside: true,
             entries: rng.u8(..4) == 0,
             outside: rng.u8(..4) == 0,
             prefix: rng.u8(..4) == 0,
@@ -132,13 +138,13 @@ impl History {
             taste.prefix = rng.bool();
             taste.moves = !taste.prefix;
         }
-        taste.beside = !taste.links || drawn(Kind::NoFile);
         let contexts = (0..taste.contexts)
-            .map(|_| Context::draw(&mut rng, &taste))
+            .map(|_| Context::draw(&mut rng, taste.prefix))
             .collect();
         Self {
             seed,
             common: rng.bool(),
+            commit: rng.u8(..3) > 0,
             contexts,
             rounds: (0..3)
                 .map(|_| {
@@ -170,7 +176,11 @@ impl History {
 
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {}, common mtime: {}", self.seed, self.common)?;
+        writeln!(
+            f,
+            "seed {}, common mtime: {}, committed: {}",
+            self.seed, self.common, self.commit
+        )?;
         for (number, context) in self.contexts.iter().enumerate() {
             writeln!(f, "{number} is {context}")?;
         }
@@ -185,14 +195,10 @@ impl fmt::Display for History {
 }
 
 impl Context {
-    fn draw(rng: &mut Rng, taste: &Taste) -> Self {
+    fn draw(rng: &mut Rng, prefix: bool) -> Self {
         let all = interpreter::all();
-        let fitting: Vec<&Interpreter> = all
-            .iter()
-            .filter(|one| taste.beside || one.is_3())
-            .collect();
-        let python = fitting[rng.usize(..fitting.len())];
-        let prefixes = taste.prefix && python.is_3() && python.version >= (3, 8) && rng.u8(..3) > 0;
+        let python = &all[rng.usize(..all.len())];
+        let prefixes = prefix && python.is_3() && python.version >= (3, 8) && rng.u8(..3) > 0;
         Self {
             python,
             optimize: rng.usize(..8).saturating_sub(5),
@@ -217,7 +223,7 @@ impl Taste {
         let two = self.source(rng);
         let directory = directory(rng);
         let another = DIRECTORIES[rng.usize(..DIRECTORIES.len())];
-        Some(match rng.usize(..64) {
+        Some(match rng.usize(..66) {
             0..18 => self.write(rng),
             18..30 => Operation::Import {
                 by,
@@ -267,13 +273,24 @@ impl Taste {
                     Mode::Unchecked,
                     Mode::Levels,
                     Mode::Legacy,
-                ][rng.usize(..5 + usize::from(self.beside))],
+                ][rng.usize(..6)],
                 force: rng.u8(..3) == 0,
             },
             60 if self.git => Operation::Nest { directory },
             61..64 if self.entries => self.entries(rng, directory, another)?,
+            64 => Operation::Overtaken {
+                by,
+                module: MODULES[rng.usize(..MODULES.len() - 1)],
+                value: self.value(),
+            },
+            65 if self.git && rng.u8(..4) == 0 => Operation::Track,
             _ => return None,
         })
+    }
+
+    fn value(&mut self) -> usize {
+        self.values += 1;
+        self.values
     }
 
     fn source(&self, rng: &mut Rng) -> &'static str {
@@ -286,10 +303,9 @@ impl Taste {
     }
 
     fn write(&mut self, rng: &mut Rng) -> Operation {
-        self.values += 1;
         Operation::Write {
             path: self.source(rng),
-            value: self.values,
+            value: self.value(),
             long: rng.u8(..10) == 0,
             moved: rng.u8(..3) == 0,
             when: [When::Kept, When::Kept, When::Kept, When::Now, When::Common][rng.usize(..5)],
@@ -305,7 +321,7 @@ impl Taste {
     }
 
     fn git(&self, rng: &mut Rng) -> Operation {
-        const COMMANDS: [&[&str]; 13] = [
+        const COMMANDS: [&[&str]; 19] = [
             &["switch", "-q", "other"],
             &["switch", "-q", "main"],
             &["switch", "-q", "-f", "other"],
@@ -318,7 +334,13 @@ impl Taste {
             &["checkout", "-q", "--", "."],
             &["clean", "-q", "-f", "-d"],
             &["commit", "-q", "-a", "-m", "more"],
+            &["commit", "-q", "-a", "-m", "more"],
             &["cherry-pick", "other"],
+            &["merge", "-q", "other"],
+            &["rebase", "-q", "other"],
+            &["config", "core.trustctime", "false"],
+            &["update-index", "--assume-unchanged", "a.py", "pkg/m.py"],
+            &["update-index", "--skip-worktree", "b.py", "two/x.py"],
         ];
         Operation::Git(COMMANDS[rng.usize(..COMMANDS.len())])
     }

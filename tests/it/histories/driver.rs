@@ -85,6 +85,12 @@ impl Drivers {
         self.import(context, how, work, &MODULES)
     }
 
+    /// Imports a module whose source becomes this one before its entry is written.
+    pub fn import_overtaken(&mut self, context: &Context, work: &Path, module: &str, new: &str) {
+        let new = new.trim_end().replace(' ', "~");
+        self.ask(context, "overtaken", work, &format!("{module} {new}"));
+    }
+
     /// Compiles every source of a work tree. What that says is not looked at.
     pub fn compile(&mut self, context: &Context, mode: Mode, force: bool, work: &Path) {
         let mode = match mode {

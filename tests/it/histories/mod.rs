@@ -142,6 +142,9 @@ fn gate(tree: &Tree<'_>, history: &History, warm: bool, outcome: &mut Outcome) {
 }
 
 fn conclude(tree: &Tree<'_>, history: &History, drivers: &mut Drivers, outcome: &mut Outcome) {
+    if history.commit {
+        tree.commit();
+    }
     let truth = tree.truth();
     let truths: Vec<_> = history
         .contexts
@@ -201,12 +204,15 @@ fn draw_and_run(number: u64) {
     if !wrong.is_empty() {
         let mut text = said;
         for (history, outcome) in &wrong {
+            let (survivors, lost) = (&outcome.survivors, &outcome.lost);
             let _ = write!(
                 text,
-                "\nseed {}: {:?} lost: {:?}",
-                history.seed, outcome.survivors, outcome.lost
+                "\nseed {}: {survivors:?} lost: {lost:?}",
+                history.seed
             );
         }
+        // Shortening takes a while.
+        harness::announce(&text);
         let few = &wrong[..wrong.len().min(5)];
         thread::scope(|scope| {
             let shorter: Vec<_> = few

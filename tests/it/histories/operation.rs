@@ -136,6 +136,15 @@ pub enum Operation {
         by: usize,
         module: Option<&'static str>,
     },
+    /// Imports one module, whose source is written anew, at its old mtime and size, between being
+    /// read and the entry being written.
+    Overtaken {
+        by: usize,
+        module: &'static str,
+        value: usize,
+    },
+    /// `git add -f` of every entry.
+    Track,
     /// `compileall`.
     Compile { by: usize, mode: Mode, force: bool },
     /// `touch` of every entry of a directory.

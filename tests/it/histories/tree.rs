@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use filetime::{FileTime, set_file_mtime};
 
-use super::draw::History;
+use super::draw::{History, Kind, drawn};
 use super::driver::{Drivers, Import};
 use super::operation::{Context, INNOCENT, MODULES, Operation, When};
 use crate::harness::{Dir, PYCGATE, TestCommand};
@@ -257,6 +257,13 @@ impl<'t> Tree<'t> {
                 let modules = one.as_ref().map_or(&MODULES[..], |one| one);
                 drivers.import(&contexts[by], Import::Plain, &self.work, modules);
             }
+            Operation::Overtaken { by, module, value } => {
+                let new = content(&format!("{value:02}"), false);
+                drivers.import_overtaken(&contexts[by], &self.work, module, &new);
+            }
+            Operation::Track => {
+                self.run("git", &["add", "-f", "-A", ":!.prefix"]);
+            }
             Operation::Compile { by, mode, force } => {
                 drivers.compile(&contexts[by], mode, force, &self.work);
             }
@@ -288,6 +295,12 @@ impl<'t> Tree<'t> {
             }
             Operation::Gate => unreachable!("a gate is no operation on the tree"),
         }
+    }
+
+    /// Commits everything, so that nothing goes for being part of the payload.
+    pub fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", "as on disk"]);
     }
 
     /// The arguments of a gate that looks at everything the history has touched.
@@ -351,14 +364,29 @@ impl<'t> Tree<'t> {
     /// entry beside the place of a source that is gone, and that git does not know either.
     pub fn sourceless(&self, module: &str) -> bool {
         let known = self.git(&["ls-files"]) + &self.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
-        let known = |path: &str| known.lines().any(|line| line == path);
+        let is_known = |path: &str| {
+            let nested = path.rsplit_once('/').is_some_and(|(directory, _)| {
+                let above = Path::new(directory).ancestors();
+                above
+                    .take_while(|one| !one.as_os_str().is_empty())
+                    .any(|one| self.work.join(one).join(".git").exists())
+            });
+            known.lines().any(|line| line == path) && (!nested || drawn(Kind::Nested))
+        };
         let kept = |stem: String| {
             let source = format!("{stem}.py");
             let entry = ["pyc", "pyo"].iter().any(|suffix| {
                 let entry = self.work.join(format!("{stem}.{suffix}"));
                 entry.symlink_metadata().is_ok()
             });
-            entry && !self.work.join(&source).exists() && !known(&source)
+            let module = stem.strip_suffix("/__init__").unwrap_or("");
+            let shadows = self.work.join(format!("{module}.py")).is_file();
+            let source = self.work.join(&source);
+            let gone = source.symlink_metadata().is_err();
+            let no_file = !source.is_file() && !drawn(Kind::NoFile);
+            entry
+                && (gone && !is_known(&format!("{stem}.py")) || no_file)
+                && (!shadows || !drawn(Kind::Shadow))
         };
         let mut path = String::new();
         for part in module.split('.') {
@@ -429,24 +457,27 @@ fn each_file(directory: &Path, each: &mut dyn FnMut(&Path)) {
     }
 }
 
-/// Copies what is `wanted` of a directory, and makes no directory for what would be left empty of
-/// something that is not.
-fn copy(from: &Path, to: &Path, wanted: &dyn Fn(&Path) -> bool) {
-    let mut left_out = false;
+/// Copies what is `wanted` of a directory. A directory is not made where all that it would hold is
+/// not wanted; says whether it was made.
+fn copy(from: &Path, to: &Path, wanted: &dyn Fn(&Path) -> bool) -> bool {
+    let (mut made, mut empty) = (false, true);
     let mut files = Vec::new();
     for entry in fs::read_dir(from).into_iter().flatten().flatten() {
         let path = entry.path();
+        empty = false;
         if !wanted(&path) {
-            left_out = true;
-        } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            copy(&path, &to.join(entry.file_name()), wanted);
+            continue;
+        }
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            made |= copy(&path, &to.join(entry.file_name()), wanted);
         } else {
             files.push((path, to.join(entry.file_name())));
         }
     }
-    if !files.is_empty() || !left_out {
-        let _ = fs::create_dir_all(to);
+    if !made && files.is_empty() && !empty {
+        return false;
     }
+    fs::create_dir_all(to).expect("a copy of the directory");
     for (from, to) in files {
         if let Ok(target) = fs::read_link(&from) {
             symlink(target, &to).expect("a copy of the link");
@@ -454,4 +485,5 @@ fn copy(from: &Path, to: &Path, wanted: &dyn Fn(&Path) -> bool) {
             fs::copy(&from, &to).expect("a copy of the file");
         }
     }
+    true
 }
