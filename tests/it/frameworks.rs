@@ -1,15 +1,15 @@
-//! pre-commit, prek and lefthook, for real, on every stage they have. pre-commit and prek take
-//! pycgate from this repository at HEAD and build it as they do for everybody.
+//! pre-commit, prek and lefthook, for real, on every stage they have. One test has pycgate built
+//! from this repository at HEAD, as everybody gets it; the others take the hook as it is published
+//! and the program that the tests have.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::git_deletions;
 use crate::git_precision;
-use crate::harness::race::start_of_a_second;
 use crate::harness::venv::Venv;
-use crate::harness::{Dir, MANIFEST, PYCGATE, TARGET_TMP, interpreter, pyc};
+use crate::harness::{Dir, MANIFEST, PYCGATE, TARGET_TMP, interpreter, pyc, race};
 
 const STAGES: [&str; 6] = [
     "pre-commit",
@@ -20,46 +20,79 @@ const STAGES: [&str; 6] = [
     "post-rewrite",
 ];
 
-/// Puts the frameworks on PATH, with caches of their own and a cargo that finds its way.
+/// What the frameworks keep from run to run.
+fn cache() -> PathBuf {
+    Path::new(TARGET_TMP).join("frameworks")
+}
+
+/// Puts the frameworks on PATH, with caches of their own.
 fn equip(dir: &mut Dir) {
     let venv = Venv::get("requirements-frameworks.txt");
     let path = std::env::var("PATH").expect("PATH");
-    let path = format!("{}:{path}", venv.bin.display());
-    dir.set("PATH", Path::new(&path));
-    let cache = Path::new(TARGET_TMP).join("frameworks");
-    dir.set("PRE_COMMIT_HOME", cache.join("pre-commit"));
-    dir.set("PREK_HOME", cache.join("prek"));
+    dir.set("PATH", format!("{}:{path}", venv.bin.display()));
+    dir.set("PRE_COMMIT_HOME", cache().join("pre-commit"));
+    dir.set("PREK_HOME", cache().join("prek"));
+}
+
+/// A cargo that finds its way, with one target directory for all builds, quick rather than small.
+fn equip_for_a_build(dir: &mut Dir) {
     let home = PathBuf::from(std::env::var_os("HOME").expect("HOME"));
     for (name, usual) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
         let place = std::env::var_os(name).map_or_else(|| home.join(usual), PathBuf::from);
-        dir.set(name, &place);
+        dir.set(name, place);
     }
-    // One target directory for all, and a build that is quick rather than small.
-    dir.set("CARGO_TARGET_DIR", cache.join("cargo"));
+    dir.set("CARGO_TARGET_DIR", cache().join("cargo"));
     for (name, value) in [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("OPT_LEVEL", "0")] {
-        dir.set(&format!("CARGO_PROFILE_RELEASE_{name}"), Path::new(value));
+        dir.set(&format!("CARGO_PROFILE_RELEASE_{name}"), value);
     }
 }
 
-/// The configuration of pre-commit and prek, with this repository at HEAD.
-fn configuration() -> &'static str {
+/// A configuration of pre-commit and prek with the hook of a repository.
+fn configuration(repository: &Path) -> String {
+    let repository = repository.to_str().expect("UTF-8");
+    let head = Dir::plain().git(["-C", repository, "rev-parse", "HEAD"]);
+    format!("repos:\n  - repo: {repository}\n    rev: {head}\n    hooks:\n      - id: pycgate\n")
+}
+
+/// The same with the hook as it is published, only that nothing is built: it runs the program that
+/// the tests have.
+fn without_a_build() -> &'static str {
     static CONFIGURATION: OnceLock<String> = OnceLock::new();
     CONFIGURATION.get_or_init(|| {
-        let head = Dir::plain().git(["-C", MANIFEST, "rev-parse", "HEAD"]);
-        format!("repos:\n  - repo: {MANIFEST}\n    rev: {head}\n    hooks:\n      - id: pycgate\n")
+        let published = fs::read_to_string(Path::new(MANIFEST).join(".pre-commit-hooks.yaml"));
+        let published = published.expect("the hook");
+        let ours = published
+            .replace("language: rust", "language: system")
+            .replace("entry: pycgate", &format!("entry: {PYCGATE}"));
+        assert_eq!(ours.lines().count(), published.lines().count());
+        assert!(
+            ours.contains("language: system") && ours.contains(PYCGATE),
+            "{ours}"
+        );
+        let place = cache().join("published");
+        fs::create_dir_all(&place).expect("a directory under target/");
+        let lock = File::create(cache().join("published.lock")).expect("a lock file");
+        lock.lock().expect("the lock");
+        let file = place.join(".pre-commit-hooks.yaml");
+        if fs::read_to_string(&file).ok().as_ref() != Some(&ours) {
+            let mut dir = Dir::plain();
+            dir.enter(&place);
+            dir.git(["init", "-q"]);
+            dir.write(".pre-commit-hooks.yaml", &ours);
+            dir.commit("as published");
+        }
+        configuration(&place)
     })
 }
 
 /// A repository with the history of the deletions, and a framework's hook of one stage.
-fn dir_with(framework: &str, stage: Option<&str>) -> Dir {
+fn dir_with(framework: &str, configuration: &str, stage: Option<&str>) -> Dir {
     let mut dir = Dir::new();
-    dir.write(".pre-commit-config.yaml", configuration());
+    dir.write(".pre-commit-config.yaml", configuration);
     git_deletions::prepare(&dir);
     equip(&mut dir);
     if let Some(stage) = stage {
-        dir.command(framework)
-            .args(["install", "--install-hooks", "-t", stage])
-            .ok();
+        dir.command(framework).args(["install", "-t", stage]).ok();
     }
     dir.py("import pkg.sub.deep, held");
     dir
@@ -93,23 +126,28 @@ fn fire(dir: &Dir, stage: &str) {
     }
 }
 
+#[test]
+fn every_stage_leaves_the_package_without_hooks() {
+    for stage in STAGES {
+        let dir = Dir::new();
+        git_deletions::prepare(&dir);
+        dir.py("import pkg.sub.deep, held");
+        fire(&dir, stage);
+        assert!(dir.importable("pkg"), "{stage}");
+    }
+}
+
 fn on_every_stage(framework: &str) {
     for stage in STAGES {
-        let without = dir_with(framework, None);
-        fire(&without, stage);
-        assert!(
-            without.py_runs("import pkg"),
-            "{stage}: it is importable without hooks"
-        );
-        let dir = dir_with(framework, Some(stage));
+        let dir = dir_with(framework, without_a_build(), Some(stage));
         fire(&dir, stage);
-        assert!(!dir.py_runs("import pkg"), "{framework} {stage}");
+        assert!(!dir.importable("pkg"), "{framework} {stage}");
     }
-    let dir = dir_with(framework, None);
+    let dir = dir_with(framework, without_a_build(), None);
     dir.git(["rm", "-q", "-r", "pkg"]);
     let manual = ["run", "--hook-stage", "manual", "--all-files"];
     dir.command(framework).args(manual).ok();
-    assert!(!dir.py_runs("import pkg"), "{framework} manual");
+    assert!(!dir.importable("pkg"), "{framework} manual");
 }
 
 #[test]
@@ -122,37 +160,45 @@ fn prek_on_every_stage() {
     on_every_stage("prek");
 }
 
-/// What the frameworks name on the pre-commit stage: a source that was rewritten in the second in
-/// which it was compiled, and is then committed.
+/// The hook as everybody has it: a framework takes this repository at HEAD and builds it.
+fn built_from_source_by(framework: &str) {
+    let configuration = configuration(Path::new(MANIFEST));
+    let mut dir = dir_with(framework, &configuration, None);
+    equip_for_a_build(&mut dir);
+    let install = ["install", "--install-hooks", "-t", "post-checkout"];
+    dir.command(framework).args(install).ok();
+    fire(&dir, "post-checkout");
+    assert!(!dir.importable("pkg"), "{framework}");
+}
+
+#[test]
+fn pre_commit_builds_it_from_source() {
+    built_from_source_by("pre-commit");
+}
+
+#[test]
+#[ignore = "builds the program once more"]
+fn prek_builds_it_from_source() {
+    built_from_source_by("prek");
+}
+
+/// What the frameworks name on the pre-commit stage: a source that was rewritten after it was
+/// compiled, and is then committed.
 #[test]
 fn a_stale_entry_is_gone_after_a_commit() {
-    for framework in ["pre-commit", "prek"] {
-        let stale = |hooks: bool| {
-            for _ in 0..12 {
-                let mut dir = Dir::new();
-                dir.write(".pre-commit-config.yaml", configuration());
-                dir.write("mod.py", "V = 1\n");
-                dir.commit("one");
-                equip(&mut dir);
-                if hooks {
-                    dir.command(framework)
-                        .args(["install", "--install-hooks"])
-                        .ok();
-                }
-                start_of_a_second();
-                dir.write("mod.py", "V = 1\n");
-                let before = pyc::stamp(&dir.path("mod.py"));
-                dir.py("import mod");
-                dir.write("mod.py", "V = 2\n");
-                if pyc::stamp(&dir.path("mod.py")) == before {
-                    dir.git(["commit", "-q", "-a", "-m", "two"]);
-                    return dir.py("import mod; print(mod.V)") == "1";
-                }
-            }
-            panic!("the edit never fell into the second of the import");
-        };
-        assert!(stale(false), "the incident did not happen");
-        assert!(!stale(true), "{framework}");
+    for framework in [None, Some("pre-commit"), Some("prek")] {
+        let mut dir = Dir::new();
+        dir.write(".pre-commit-config.yaml", without_a_build());
+        dir.write("mod.py", "V = 1\n");
+        dir.commit("one");
+        equip(&mut dir);
+        if let Some(framework) = framework {
+            dir.command(framework).arg("install").ok();
+        }
+        dir.make_stale("mod.py", "V = 2\n");
+        dir.git(["commit", "-q", "-a", "-m", "two"]);
+        let expected = if framework.is_some() { "2" } else { "1" };
+        assert_eq!(dir.value("mod"), expected, "{framework:?}");
     }
 }
 
@@ -161,7 +207,7 @@ fn run_on_all_files_leaves_settled_entries() {
     for framework in ["pre-commit", "prek"] {
         let mut dir = git_precision::tested_clone();
         equip(&mut dir);
-        dir.write(".pre-commit-config.yaml", configuration());
+        dir.write(".pre-commit-config.yaml", without_a_build());
         dir.git(["add", ".pre-commit-config.yaml"]);
         let before = git_precision::entries(&dir);
         assert_eq!(before.len(), git_precision::MODULES);
@@ -174,18 +220,19 @@ fn run_on_all_files_leaves_settled_entries() {
 /// Unstaged edits that the framework puts aside and brings back with `git apply`, in the second in
 /// which one of its hooks has compiled the source without them.
 fn edits_brought_back(seconds: u32) {
+    let python = interpreter::main().path.display();
+    let formatter = format!(
+        "import os, pathlib, subprocess, time\n\
+         time.sleep({seconds})\n\
+         time.sleep(1 - time.time() % 1)\n\
+         source = pathlib.Path('mod.py')\n\
+         source.write_text(source.read_text())\n\
+         subprocess.run(['{python}', '-c', 'import mod'], check=True)\n\
+         pathlib.Path('../compiled').write_text('%d' % os.stat('mod.py').st_mtime)\n"
+    );
     let run = |hooks: bool| {
-        for _ in 0..6 {
+        race::until_it_happens(|| {
             let mut dir = Dir::new();
-            let python = interpreter::main().path.display();
-            let formatter = format!(
-                "import pathlib, subprocess, time\n\
-                 time.sleep({seconds})\n\
-                 time.sleep(1 - time.time() % 1)\n\
-                 source = pathlib.Path('mod.py')\n\
-                 source.write_text(source.read_text())\n\
-                 subprocess.run(['{python}', '-c', 'import mod'], check=True)\n"
-            );
             let pycgate = if hooks { PYCGATE } else { "true" };
             let config = format!(
                 "default_install_hook_types: [pre-commit, post-commit]\nrepos:\n  - repo: local\n    hooks:\n      \
@@ -193,31 +240,20 @@ fn edits_brought_back(seconds: u32) {
                  - {{id: pycgate, name: pycgate, entry: {pycgate} hook auto, language: system, always_run: true, require_serial: true, types_or: [python, pyi]}}\n"
             );
             dir.write(".pre-commit-config.yaml", config);
-            dir.write(".gitignore", "__pycache__/\n");
             dir.write("mod.py", "V = 1\n");
             dir.write("other.py", "");
             dir.commit("one");
-            fs::write(dir.beside("format.py"), formatter).expect("the formatter");
+            fs::write(dir.beside("format.py"), &formatter).expect("the formatter");
             equip(&mut dir);
             dir.command("pre-commit").arg("install").ok();
             dir.write("other.py", "V = 1\n");
             dir.git(["add", "other.py"]);
             dir.write("mod.py", "V = 2\n");
             dir.git(["commit", "-q", "-m", "two"]);
-            let cached = fs::read_dir(dir.path("__pycache__"))
-                .into_iter()
-                .flatten()
-                .map(|entry| entry.expect("an entry").path())
-                .find_map(|path| fs::read(path).ok());
-            let source = pyc::stamp(&dir.path("mod.py"));
-            let compiled = cached
-                .map(|entry| u32::from_le_bytes(entry[8..12].try_into().expect("four bytes")));
-            // With the hooks the entry is gone, and only the clock can tell whether it counted.
-            if hooks || compiled == source.map(|(mtime, _)| mtime) {
-                return dir.py("import mod; print(mod.V)");
-            }
-        }
-        panic!("the edit was never brought back in the second of the import");
+            let compiled = fs::read_to_string(dir.beside("compiled")).expect("the formatter ran");
+            let (second, _) = pyc::stamp(&dir.path("mod.py")).expect("the source");
+            (compiled == second.to_string()).then(|| dir.value("mod"))
+        })
     };
     assert_eq!(run(false), "1", "the incident did not happen");
     for _ in 0..2 {

@@ -29,6 +29,16 @@ pub fn start_of_a_second() {
     }
 }
 
+/// Tries a situation until it gives a result: `None` where what it needs did not come about.
+///
+/// # Panics
+/// Where it never gave one: a test that did not race has shown nothing.
+pub fn until_it_happens<T>(mut situation: impl FnMut() -> Option<T>) -> T {
+    (0..ATTEMPTS)
+        .find_map(|_| situation())
+        .unwrap_or_else(|| panic!("the situation never came about in {ATTEMPTS} attempts"))
+}
+
 /// Runs `situation` right after a second begins, until it gives a result. It gives `None` where
 /// the second ended in the middle (see [`super::pyc::matches`]) and must be able to start anew.
 ///
@@ -46,14 +56,11 @@ pub fn in_one_second_after<P, T>(
     mut prepare: impl FnMut() -> P,
     mut situation: impl FnMut(P) -> Option<T>,
 ) -> T {
-    for _ in 0..ATTEMPTS {
+    until_it_happens(|| {
         let prepared = prepare();
         start_of_a_second();
-        if let Some(result) = situation(prepared) {
-            return result;
-        }
-    }
-    panic!("the situation never happened within one second in {ATTEMPTS} attempts");
+        situation(prepared)
+    })
 }
 
 /// Which margin an entry gets.
