@@ -91,8 +91,8 @@ impl Verdict {
     }
 
     /// The verdict over an entry without any source.
-    pub fn orphan() -> Self {
-        Self::new(State::Orphan, Reason::SourceGone)
+    pub fn orphan(reason: Reason) -> Self {
+        Self::new(State::Orphan, reason)
     }
 }
 

@@ -312,14 +312,29 @@ impl<'a> EntryName<'a> {
     }
 
     /// A companion's stem is `mod.qualified.name-LINE`: every source whose module name it begins
-    /// with can be meant, since module names contain dots.
+    /// with can be meant, since module names contain dots. Where there is no module it is a script,
+    /// which can have any suffix, or none.
     fn companion_sources(&self, listing: &Listing<'_>, each: &mut dyn FnMut(usize)) {
         let without = self.stem.strip_prefix(b"guf-");
-        for stem in [Some(self.stem), without].into_iter().flatten() {
-            let dots = (0..stem.len()).filter(|&at| stem[at] == b'.');
-            for at in dots.filter_map(|dot| listing.find([&stem[..dot], b".py"])) {
-                each(at);
-            }
+        let stems = || {
+            let stems = [Some(self.stem), without].into_iter().flatten();
+            stems.flat_map(|stem| {
+                let dots = (0..stem.len()).filter(|&at| stem[at] == b'.');
+                dots.map(|dot| &stem[..dot])
+            })
+        };
+        let mut modules = stems()
+            .filter_map(|stem| listing.find([stem, b".py"]))
+            .peekable();
+        if modules.peek().is_some() {
+            return modules.for_each(each);
+        }
+        for stem in stems() {
+            listing.find([stem, b""]).into_iter().for_each(&mut *each);
+            let suffixes = listing.suffixes(stem);
+            suffixes
+                .filter(|(_, suffix)| !suffix.is_empty() && !suffix.contains(&b'.'))
+                .for_each(|(at, _)| each(at));
         }
     }
 

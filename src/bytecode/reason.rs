@@ -59,6 +59,15 @@ pub enum Reason {
     },
     /// Its source is gone.
     SourceGone,
+    /// Beside the place of a source that is not there: Python imports it as it is.
+    Sourceless,
+    /// Beside a symlink that leads to no source: Python imports it instead.
+    Dangling,
+    /// The code of a package, beside no source, that hides a module of the same name.
+    Shadows {
+        /// The module's name.
+        source: String,
+    },
     /// The interpreter itself was asked, and its code is the same.
     ProvedSame,
     /// The interpreter itself was asked, and its code differs.
@@ -115,6 +124,11 @@ impl fmt::Display for Reason {
             }
             Self::Unreadable { what, error } => write!(f, "the {what} cannot be read: {error}"),
             Self::SourceGone => f.write_str("its source is gone"),
+            Self::Sourceless => f.write_str("importable without a source"),
+            Self::Dangling => {
+                f.write_str("imported in the place of its source, a symlink that leads nowhere")
+            }
+            Self::Shadows { source } => write!(f, "imported in the place of ../{source}"),
             Self::ProvedSame => f.write_str("the interpreter compiles its source to the same code"),
             Self::ProvedDifferent { what } => {
                 write!(

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 
+use crate::bytecode::State;
 use crate::cmd::session::Session;
 use crate::exit::Exit;
 use crate::options::{Format, Global};
@@ -85,11 +86,11 @@ impl Check {
         found: usize,
     ) -> String {
         let mut lines = String::new();
-        for entry in scan
-            .entries
-            .iter()
-            .filter(|entry| global.all_entries || entry.state >= crate::bytecode::State::Racy)
-        {
+        for entry in scan.entries.iter().filter(|entry| {
+            global.all_entries
+                || entry.state >= State::Racy
+                || entry.state == State::Orphan && format != Format::Github
+        }) {
             lines.push_str(&match format {
                 Format::Github => text::annotation(scan, entry),
                 _ => text::finding(scan, entry, terminal),

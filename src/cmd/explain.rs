@@ -38,8 +38,9 @@ impl Explain {
         let wanted = Wanted {
             path: source.clone(),
             purge: false,
-            gone: false,
-            beside: false,
+            // Whatever lies beside it is told, were it gone.
+            gone: true,
+            beside: true,
         };
         let options = Options {
             read_every_header: true,

@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::found::{Found, Taken};
 use super::ghosts::ghosts;
 use super::pair::{Pair, is_companion};
-use super::{Entry, Options, Rules, Scan};
+use super::{Entry, Options, Rules, Scan, Tree, TreeKind};
 use crate::bytecode::{EntryName, Listing, Reason, State};
 use crate::payload::{Certificate, Payload};
 
@@ -78,11 +78,13 @@ pub enum Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Whether `mod.pyc` beside the source of this name is looked at although the source is gone.
+    /// Whether `mod.pyc` beside the source of this name is looked at although the source is gone. By
+    /// itself only one is that can be imported: no module's name has a dot.
     pub fn beside(&self, source: &[u8]) -> bool {
         match self {
             Self::Named(owners) => owners.gone_beside(source),
-            Self::Every(_) | Self::Payload(_) => false,
+            Self::Every(_) => source.find_byte(b'.') == Some(source.len() - b".py".len()),
+            Self::Payload(_) => false,
         }
     }
 
@@ -126,7 +128,6 @@ pub fn conclude(
     payload: Payload,
 ) -> Scan {
     let ghosts = ghosts(std::mem::take(&mut found.hollow));
-    let haunted: HashSet<&BString> = ghosts.iter().collect();
     // A run that loads stale bytecode of one module can write machine code of another at any time.
     let misled = found
         .entries
@@ -151,17 +152,23 @@ pub fn conclude(
             entry.state = State::Racy;
             entry.reason = Reason::OtherSourceNewer;
         }
-        let in_ghost = || {
-            let (directory, _) = entry.split();
-            let owner = directory.strip_suffix(b"/__pycache__").unwrap_or(b"");
-            entry.tree == 0 && haunted.contains(&BString::from(owner))
-        };
-        entry.due = entry.payload
-            || entry.state >= State::Racy
-            || entry.state == State::Orphan && in_ghost();
+        entry.due =
+            entry.payload || entry.state >= State::Racy || is_left_over(entry, &found.trees);
     }
     let ghosts = left.into_iter().chain(ghosts).collect();
     finish(options, found, ghosts, payload)
+}
+
+/// Whether an entry without a source is nobody's module: in `__pycache__` nothing is imported without
+/// its source, and beside one only what is in nobody's way can be meant to be there. In a prefix other
+/// work trees may have their entries.
+fn is_left_over(entry: &Entry, trees: &[Tree]) -> bool {
+    entry.state == State::Orphan
+        && match entry.reason {
+            Reason::Sourceless => false,
+            Reason::Dangling | Reason::Shadows { .. } => true,
+            _ => trees[entry.tree].kind != TreeKind::Prefix,
+        }
 }
 
 /// What every way into the scan ends with: companions go with the entries of their source, and what

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use bstr::BStr;
+use bstr::{BStr, ByteSlice};
 
 use super::names::{Names, is_file};
 use super::place::{Place, other_way};
@@ -13,7 +13,7 @@ use crate::bytecode::{
     parse_beside, parse_in_pycache, timeline,
 };
 use crate::fsys::path::below;
-use crate::fsys::relative::join;
+use crate::fsys::relative::{join, split};
 use crate::fsys::{Dir, FileType, Time, resolve};
 
 /// An entry is read whole up to this many bytes, a source likewise.
@@ -209,7 +209,7 @@ pub fn judge_entry<'o>(pair: &Pair<'o>, read_header: bool) -> Option<Judged<'o>>
         }
     });
     let judged = worst.unwrap_or_else(|| {
-        let Verdict { state, reason } = Verdict::orphan();
+        let Verdict { state, reason } = Verdict::orphan(why_orphan(pair));
         Judged {
             state,
             reason,
@@ -225,6 +225,30 @@ pub fn judge_entry<'o>(pair: &Pair<'o>, read_header: bool) -> Option<Judged<'o>>
     Some(judged)
 }
 
+/// Why an entry without a source is there.
+fn why_orphan(pair: &Pair<'_>) -> Reason {
+    let Pair { place, parsed, .. } = pair;
+    if parsed.kind != Kind::Beside {
+        return Reason::SourceGone;
+    }
+    if place.names.find(&parsed.likely_source()) == Some(FileType::Symlink) {
+        return Reason::Dangling;
+    }
+    if parsed.stem == b"__init__" && !place.path.is_empty() {
+        let source = [split(place.path).1.as_bytes(), b".py"].concat();
+        let beside = [b"../", source.as_slice()].concat();
+        if place
+            .directory
+            .stat(&beside)
+            .is_ok_and(|stat| stat.is_file())
+        {
+            let source = source.to_str_lossy().into_owned();
+            return Reason::Shadows { source };
+        }
+    }
+    Reason::Sourceless
+}
+
 /// The entries in a cache directory: names that parse.
 pub fn entries_in(names: &Names) -> impl Iterator<Item = (&[u8], EntryName<'_>)> {
     names
@@ -233,7 +257,7 @@ pub fn entries_in(names: &Names) -> impl Iterator<Item = (&[u8], EntryName<'_>)>
         .filter_map(|(name, _)| Some((name, parse_in_pycache(name)?)))
 }
 
-/// The entries beside their sources: only where the source is there, or named in `gone`.
+/// The entries beside their sources: where the source is there, or `gone` takes its name.
 pub fn entries_beside<'n>(
     names: &'n Names,
     gone: &'n dyn Fn(&[u8]) -> bool,

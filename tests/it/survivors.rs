@@ -328,3 +328,124 @@ fn under_the_prefix_that_is_the_root() {
     }
     assert!(trace.contains("pkg"), "{trace}");
 }
+
+/// Compiles a source beside it, as Python 2 does by itself, and makes it an entry of the main
+/// interpreter.
+fn compile_beside(dir: &Dir, source: &str) {
+    let code =
+        format!("import compileall; compileall.compile_file({source:?}, quiet=1, legacy=True)");
+    dir.python(interpreter::main(), &code);
+}
+
+#[test]
+fn beside_a_symlink_that_leads_nowhere() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    dir.write("gen/impl.py", OLD);
+    symlink("gen/impl.py", dir.path("mod.py")).expect("the link");
+    dir.write("meant.py", OLD);
+    compile_beside(&dir, "mod.py");
+    compile_beside(&dir, "meant.py");
+    fs::remove_file(dir.path("gen/impl.py")).expect("it");
+    fs::remove_file(dir.path("meant.py")).expect("it");
+    dir.git(&["add", "mod.py"]);
+    dir.git(&["commit", "-q", "-m", "as on disk"]);
+    assert_eq!(dir.import_value(python, "mod"), "old", "no incident");
+    dir.pycgate(&["gate"]).expect(0);
+    assert!(!dir.exists("mod.pyc"));
+    assert!(dir.exists("meant.pyc"), "a sourceless module may be meant");
+}
+
+#[test]
+fn of_a_package_that_became_a_module() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    for package in ["pkg", "meant"] {
+        dir.write(format!("{package}/__init__.py"), OLD);
+        compile_beside(&dir, &format!("{package}/__init__.py"));
+        fs::remove_file(dir.path(package).join("__init__.py")).expect("it");
+    }
+    dir.write("pkg.py", NEW);
+    dir.commit("as on disk");
+    assert_eq!(dir.import_value(python, "pkg"), "old", "no incident");
+    let done = dir.pycgate(&["gate", "-v"]).expect(0);
+    assert!(
+        done.stdout.contains("imported in the place of ../pkg.py"),
+        "{}",
+        done.stdout
+    );
+    assert_eq!(dir.import_value(python, "pkg"), "new");
+    assert!(dir.exists("meant/__init__.pyc"), "nobody is in its way");
+}
+
+/// No interpreter imports from `__pycache__` without a source, but alembic and others look there.
+#[test]
+fn without_a_source_in_pycache() {
+    let python = interpreter::main();
+    let dir = Dir::new();
+    dir.innocents();
+    for name in ["gone", "tracked", "there"] {
+        dir.write(format!("versions/{name}.py"), OLD);
+    }
+    dir.write("versions/tool", OLD);
+    let compile = "import compileall; compileall.compile_dir('versions', quiet=1)\n\
+                   import importlib.machinery as m; m.SourceFileLoader('tool', 'versions/tool').load_module()";
+    race::wait_out(Margin::Plain, &[dir.path("versions/tool")]);
+    dir.python(python, compile);
+    let entry = |name: &str| dir.entry(python, &format!("versions/{name}.py"));
+    // Machine code of a script that is no module.
+    let script = "versions/__pycache__/tool.f-2.py311.nbi";
+    dir.write(script, "machine code");
+    dir.git(&["add", "-f", entry("tracked").to_str().expect("UTF-8")]);
+    for name in ["gone", "tracked"] {
+        fs::remove_file(dir.path(format!("versions/{name}.py"))).expect("it");
+    }
+    dir.commit("as on disk");
+    let check = dir.pycgate(&["check"]).run();
+    let named = format!("{}: orphan: its source is gone", entry("gone").display());
+    assert!(check.stdout.contains(&named), "{}", check.stdout);
+    dir.pycgate(&["hook", "post-index-change", "1", "0"])
+        .expect(0);
+    assert!(
+        dir.exists(entry("gone")),
+        "a hook derives nothing from what is untracked"
+    );
+    dir.pycgate(&["gate"]).expect(0);
+    assert!(!dir.exists(entry("gone")));
+    assert!(dir.exists(entry("tracked")));
+    assert!(
+        dir.exists(script),
+        "{:?}",
+        dir.names("versions/__pycache__")
+    );
+    assert_eq!(dir.innocent_left().len(), INNOCENTS);
+}
+
+/// What can be imported without a source is kept, and named.
+#[test]
+fn without_a_source_beside_where_it_would_be() {
+    let dir = Dir::new();
+    for name in ["meant.py", "pkg/__init__.py", "not.a.module.py"] {
+        dir.write(name, OLD);
+        compile_beside(&dir, name);
+        fs::remove_file(dir.path(name)).expect("it");
+    }
+    dir.write("other.py", OLD);
+    dir.commit("one");
+    let check = dir.pycgate(&["check"]).expect(0);
+    let gate = dir.pycgate(&["gate", "-v"]).expect(0);
+    for entry in ["meant.pyc", "pkg/__init__.pyc"] {
+        let said = format!("{entry}: orphan: importable without a source");
+        assert!(check.stdout.contains(&said), "{}", check.stdout);
+        let line = gate.stdout.lines().find(|line| line.contains(entry));
+        assert!(
+            line.is_some_and(|line| line.contains("kept")),
+            "{}",
+            gate.stdout
+        );
+        let explain = dir.pycgate(&["explain", entry]).ok();
+        assert!(explain.contains("importable without a source"), "{explain}");
+        assert!(dir.exists(entry));
+    }
+    assert!(!check.stdout.contains("not.a.module"), "{}", check.stdout);
+}
