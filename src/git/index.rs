@@ -257,7 +257,7 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> anyhow::Error {
     )
 }
 
-impl IndexEntry<'_> {
+impl<'a> IndexEntry<'a> {
     /// Recorded mtime.
     pub fn mtime(&self) -> Time {
         time(self.entry.stat.mtime)
@@ -284,7 +284,7 @@ impl IndexEntry<'_> {
     }
 
     /// Content id.
-    pub fn id(&self) -> &[u8] {
+    pub fn id(&self) -> &'a [u8] {
         self.entry.id.as_bytes()
     }
 

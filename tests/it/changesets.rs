@@ -608,15 +608,22 @@ fn what_cannot_be_read() {
     fs::write(dir.path(".git/index"), &index).expect("an index");
     assert!(!Tracked::of(&open(&root)).is_unknown());
 
-    // A tree that is missing. As the new one it is not missed: the index holds what it held.
+    // Trees that are missing. One that the index holds is not missed.
     let (dir, root) = shaped("plain");
-    let expected = diff::between(&open(&root), "HEAD^", "HEAD").expect("a difference");
-    let tree = dir.git(&["rev-parse", "HEAD:pkg"]);
-    fs::remove_file(dir.path(format!(".git/objects/{}/{}", &tree[..2], &tree[2..]))).expect("it");
-    assert_eq!(
-        diff::between(&open(&root), "HEAD^", "HEAD").expect("a difference"),
-        expected
-    );
+    let lose = |revision: &str| {
+        let tree = dir.git(&["rev-parse", revision]);
+        let place = format!(".git/objects/{}/{}", &tree[..2], &tree[2..]);
+        fs::remove_file(dir.path(place)).expect("it");
+        tree
+    };
+    let both = || {
+        [("HEAD^", "HEAD"), ("HEAD", "HEAD^")]
+            .map(|(old, new)| diff::between(&open(&root), old, new).expect("a difference"))
+    };
+    let expected = both();
+    lose("HEAD:pkg");
+    assert_eq!(both(), expected);
+    let tree = lose("HEAD^:pkg");
     let said = format!(
         "{:#}",
         diff::between(&open(&root), "HEAD", "HEAD^").expect_err("no tree")

@@ -1,15 +1,15 @@
 //! Differences: tree against tree, index against tree.
 #![forbid(unsafe_code)]
 
-mod staging;
+mod merge;
 mod trees;
 
 use anyhow::{Context, Result};
 use bstr::{BStr, BString};
 use git2::{ObjectType, Oid, Repository};
 
-use self::staging::Staging;
-use self::trees::{Tree, Trees};
+use self::merge::{Side, Staged, diff};
+use self::trees::Trees;
 use super::change::Change;
 use super::repo::{Answers, Repo};
 
@@ -28,7 +28,7 @@ pub fn between(repo: &Repo, old: &str, new: &str) -> Result<Vec<Change>> {
             );
             let mut changes = Vec::new();
             let mut path = BString::default();
-            trees.diff(&mut path, old.as_ref(), new.as_ref(), &mut changes)?;
+            diff(&trees, &mut path, &old, &new, &mut changes)?;
             Ok(changes)
         }
         Answers::Command(git) => {
@@ -73,21 +73,13 @@ pub fn staged(repo: &Repo) -> Result<Vec<Change>> {
                 }
             };
             let trees = Trees::of(repo, repository)?;
-            let head = head
-                .map(|id| trees.read(id.as_bytes(), BStr::new("HEAD")))
-                .transpose()?;
-            let mut changes = Vec::new();
-            let staging = Staging {
-                trees: &trees,
-                index,
+            let old = match head {
+                None => Side::Nothing,
+                Some(id) => Side::Tree(trees.read(id.as_bytes(), BStr::new("HEAD"))?),
             };
-            staging.against(
-                &mut BString::default(),
-                head.as_ref(),
-                index.trees(),
-                0..index.len(),
-                &mut changes,
-            )?;
+            let new = Side::Staged(Staged::all(index));
+            let mut changes = Vec::new();
+            diff(&trees, &mut BString::default(), &old, &new, &mut changes)?;
             Ok(changes)
         }
         Answers::Command(git) => match repo.resolve("HEAD^{tree}") {
@@ -127,20 +119,16 @@ fn empty_tree(repo: &Repo) -> &'static str {
     }
 }
 
-fn tree<'t>(
-    repository: &Repository,
-    trees: &'t Trees<'_>,
-    revision: &str,
-) -> Result<Option<Tree<'t>>> {
+fn tree<'t>(repository: &Repository, trees: &'t Trees<'_>, revision: &str) -> Result<Side<'t>> {
     if is_zero(revision) {
-        return Ok(None);
+        return Ok(Side::Nothing);
     }
     let object = repository
         .revparse_single(revision)
         .and_then(|object| object.peel(ObjectType::Tree))
         .with_context(|| format!("the revision `{revision}` names no tree"))?;
     let tree = trees.read(object.id().as_bytes(), revision.into())?;
-    Ok(Some(tree))
+    Ok(Side::Tree(tree))
 }
 
 /// The files of HEAD's tree that `wanted` takes by their names; `None` while HEAD's branch has no
