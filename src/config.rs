@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use crate::fsys::path::real;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 
@@ -173,7 +174,7 @@ impl Config {
             let inside = prefix.is_relative()
                 && prefix.components().all(|part| part != Component::ParentDir);
             let path = root.join(&*prefix);
-            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let real = real(&path).unwrap_or_else(|_| path.clone());
             if !inside || !real.starts_with(root) {
                 bail!(
                     "{}: `pycache-prefix` names {}, which is outside the work tree: give it with --pycache-prefix",
@@ -280,7 +281,7 @@ mod tests {
     #[test]
     fn nothing_outside_is_reached() {
         let tree = tempfile::tempdir().expect("a directory");
-        let root = tree.path().canonicalize().expect("a real path");
+        let root = real(tree.path()).expect("a real path");
         for prefix in ["/tmp", "../x", "a/../../x"] {
             std::fs::write(
                 root.join("pycgate.toml"),

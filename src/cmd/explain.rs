@@ -9,7 +9,7 @@ use clap::Args;
 use crate::bytecode::{Dialect, Verdict, parse_beside, parse_in_pycache};
 use crate::cmd::session::Session;
 use crate::exit::Exit;
-use crate::fsys::path::{below, of_prefix, to_git};
+use crate::fsys::path::{below, of_prefix, real, to_git};
 use crate::fsys::relative::split;
 use crate::fsys::{Dir, Stat};
 use crate::options::{Format, Global};
@@ -132,7 +132,7 @@ impl Explain {
         let source = below(&sources, &source);
         let real = absolute
             .parent()
-            .and_then(|parent| parent.canonicalize().ok())
+            .and_then(|parent| real(parent).ok())
             .map_or(absolute.clone(), |parent| below(&parent, &name));
         Ok((session.relative(&source)?, Some(real)))
     }

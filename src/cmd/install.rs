@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::fsys::path::to_git;
+use crate::fsys::path::{real, to_git};
 use crate::hooks::HookEvent;
 use crate::hooks::files::manager::Manager;
 use crate::hooks::files::plan::{self, Action, Item};
@@ -209,12 +209,12 @@ pub(super) fn not_to_be_written(site: &Site, global_allowed: bool, verb: &str) -
 fn program() -> Option<Vec<u8>> {
     let running = std::env::current_exe().ok()?;
     let name = running.file_name()?;
-    let real = running.canonicalize().ok()?;
+    let own = real(&running).ok()?;
     let on_path = std::env::var_os("PATH").and_then(|path| {
         std::env::split_paths(&path)
             .filter(|directory| directory.is_absolute())
             .map(|directory| directory.join(name))
-            .find(|candidate| candidate.canonicalize().is_ok_and(|found| found == real))
+            .find(|candidate| real(candidate).is_ok_and(|found| found == own))
     });
     Some(to_git(&on_path.unwrap_or(running)).to_vec())
 }

@@ -8,7 +8,7 @@ use bstr::BString;
 
 use crate::config::{Config, Numba};
 use crate::exclude::Exclude;
-use crate::fsys::path::relative_to;
+use crate::fsys::path::{real, relative_to};
 use crate::fsys::system_prefix;
 use crate::git::Repo;
 use crate::options::Global;
@@ -91,8 +91,7 @@ impl Session {
             .iter()
             .map(|path| {
                 let path = directory.join(path);
-                path.canonicalize()
-                    .with_context(|| format!("cannot find {} (--also)", path.display()))
+                real(&path).with_context(|| format!("cannot find {} (--also)", path.display()))
             })
             .collect::<Result<Vec<PathBuf>>>()?;
         if let Some(above) = also
@@ -149,7 +148,7 @@ impl Session {
             absolute.file_name(),
         ) {
             (Some(parent), Some(name)) if absolute != self.root => parent.join(name),
-            _ => absolute.canonicalize().unwrap_or_else(|_| absolute.clone()),
+            _ => real(&absolute).unwrap_or_else(|_| absolute.clone()),
         };
         for candidate in [&resolved, &absolute] {
             if let Some(relative) = relative_to(candidate, &self.root) {
@@ -167,9 +166,7 @@ impl Session {
 fn root_of(directory: &Path, repo: Option<&Repo>) -> Result<PathBuf> {
     match repo {
         Some(repo) => Ok(repo.root().to_path_buf()),
-        None => directory
-            .canonicalize()
-            .with_context(|| format!("cannot find {}", directory.display())),
+        None => real(directory).with_context(|| format!("cannot find {}", directory.display())),
     }
 }
 
@@ -194,7 +191,7 @@ fn plain(path: &Path) -> PathBuf {
 
 /// The real path of a directory of which the end may be missing.
 fn existing(path: &Path) -> std::io::Result<PathBuf> {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
+    match (real(path), path.parent(), path.file_name()) {
         (Ok(real), ..) => Ok(real),
         (Err(_), Some(parent), Some(name)) => Ok(existing(parent)?.join(name)),
         (Err(error), ..) => Err(error),

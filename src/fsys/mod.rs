@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 mod obstacle;
 pub mod path;
 pub mod relative;
+mod resolve;
 mod threads;
 #[cfg(unix)]
 mod unix;
@@ -15,7 +16,8 @@ mod unix;
 use unix as platform;
 
 pub use obstacle::Obstacle;
-pub use platform::{Dir, DirBuffer, Resolved, access, process, resolve, system_prefix};
+pub use platform::{Dir, DirBuffer, access, process, system_prefix};
+pub use resolve::{Resolved, resolve};
 pub use threads::{Shared, WORTH_THREADS, cores, in_threads};
 
 /// A point in time as the file system keeps it: seconds and nanoseconds since 1970-01-01 UTC.

@@ -5,11 +5,13 @@
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice as _};
 
 use super::platform;
+pub use super::platform::LIST_SEPARATOR;
 
 /// A path or name in git's form.
 pub fn to_git(path: &(impl AsRef<OsStr> + ?Sized)) -> Cow<'_, BStr> {
@@ -51,6 +53,29 @@ pub fn of_prefix(inside: &[u8], root: &Path) -> PathBuf {
         .collect();
     directory.push(from_git(inside));
     directory
+}
+
+/// The path without symlinks, in the form that other programs take.
+///
+/// # Errors
+/// What the system calls give; also where there is nothing.
+pub fn real(path: &Path) -> io::Result<PathBuf> {
+    dunce::canonicalize(path)
+}
+
+/// The name of the program that a command's first word stands for: without directories and without
+/// the suffix that programs have on Windows, where case makes no difference.
+pub fn program(word: &OsStr) -> String {
+    let name = Path::new(word).file_name().unwrap_or_default();
+    let name = name.to_string_lossy();
+    let (stem, suffix) = name
+        .split_at_checked(name.len().saturating_sub(4))
+        .unwrap_or((&name, ""));
+    if suffix.eq_ignore_ascii_case(".exe") {
+        stem.to_ascii_lowercase()
+    } else {
+        name.into_owned()
+    }
 }
 
 /// The way from `root` to a path at or below it, in git's form.

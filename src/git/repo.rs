@@ -15,7 +15,7 @@ use super::command::Git;
 use super::index::Index;
 use super::libgit2;
 use crate::fsys::cores;
-use crate::fsys::path::text;
+use crate::fsys::path::{self, text};
 
 /// A repository with a work tree.
 pub struct Repo {
@@ -138,7 +138,7 @@ impl Repo {
             _ => return bare(repository.path()),
         };
         let root = real(&root)?;
-        if repository.workdir().and_then(|own| own.canonicalize().ok()) != Some(root.clone()) {
+        if repository.workdir().and_then(|own| path::real(own).ok()) != Some(root.clone()) {
             // For what is ignored and for attributes.
             repository.set_workdir(&root, false)?;
         }
@@ -495,7 +495,7 @@ fn attempt(directory: &Path) -> Result<Repository, Refusal> {
 
 /// Whether there is a `.git` at all; where libgit2 finds no repository behind it, git is asked.
 fn has_git_above(directory: &Path) -> bool {
-    let directory = directory.canonicalize();
+    let directory = path::real(directory);
     directory.is_ok_and(|directory| {
         let mut above = directory.ancestors();
         above.any(|place| place.join(".git").symlink_metadata().is_ok())
@@ -537,7 +537,7 @@ fn index_path(directory: &Path, git_dir: &Path) -> PathBuf {
 }
 
 fn real(path: &Path) -> Result<PathBuf> {
-    path.canonicalize().with_context(|| {
+    path::real(path).with_context(|| {
         format!(
             "the work tree {} cannot be found: does it still exist?",
             path.display()

@@ -11,7 +11,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::diff::head_files;
 use super::index::Index;
 use super::repo::Repo;
-use crate::fsys::path::relative_to;
+use crate::fsys::path::{real, relative_to};
 use crate::fsys::relative::join;
 
 /// What one repository tracks. Where neither an index nor HEAD can say, everything counts as
@@ -70,7 +70,7 @@ impl Tracked {
     /// linked work tree), asked with paths relative to that directory. If its `.git` is none, git
     /// takes the directory for a part of the repository around it, and so does this.
     pub fn nested(directory: &Path) -> Self {
-        let (Ok(repo), Ok(directory)) = (Repo::nested(directory), directory.canonicalize()) else {
+        let (Ok(repo), Ok(directory)) = (Repo::nested(directory), real(directory)) else {
             return Self::unknown();
         };
         match relative_to(&directory, repo.root()) {

@@ -4,10 +4,10 @@
 #![forbid(unsafe_code)]
 
 use std::borrow::Cow;
-use std::ffi::OsString;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
 
 use super::interpreters::is_interpreter;
+use crate::fsys::path::program;
 
 /// What is known of a command by its words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,11 +92,7 @@ impl CommandLine {
 
     fn program(&mut self, words: &[Cow<'_, str>], at: usize) {
         let Some(word) = words.get(at) else { return };
-        let name = Path::new(&**word)
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
-        match &*name {
+        match program(OsStr::new(&**word)).as_str() {
             "pytest" | "py.test" => self.is_pytest = true,
             "env" => self.env(words, at + 1),
             "uv" => self.runner(words, at + 1, OF_UV, &["-m", "--module"]),
@@ -200,6 +196,8 @@ mod tests {
             "pytest",
             "/venv/bin/py.test -q",
             "python -m pytest",
+            "py -3 -m pytest",
+            "Scripts/PyTest.EXE -q",
             "python3.11 -X dev -Im pytest -q",
             "pypy3 -mpytest",
             "env pytest",

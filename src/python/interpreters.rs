@@ -13,10 +13,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use crate::fsys::path::{from_git, program, real};
 use anyhow::{Context as _, Result, bail};
 use data_encoding::HEXLOWER;
-
-use crate::fsys::path::from_git;
 
 /// How long an interpreter may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -113,7 +112,7 @@ pub fn all(directory: &Path) -> Vec<Interpreter> {
         .flatten()
         .filter(|interpreter| {
             let path = &interpreter.executable;
-            seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone()))
+            seen.insert(real(path).unwrap_or_else(|_| path.clone()))
         })
         .collect();
     found.sort_by_key(Interpreter::version_key);
@@ -150,7 +149,7 @@ fn candidates() -> Vec<PathBuf> {
         let mut names: Vec<OsString> = entries
             .flatten()
             .map(|entry| entry.file_name())
-            .filter(|name| is_interpreter(&name.to_string_lossy()))
+            .filter(|name| is_interpreter(&program(name)))
             .collect();
         names.sort();
         // The first of a name on PATH hides the others.
@@ -160,10 +159,9 @@ fn candidates() -> Vec<PathBuf> {
     candidates
 }
 
-/// Whether a program is a Python by its name.
+/// Whether a program is a Python by its name. `py` starts one on Windows.
 pub(super) fn is_interpreter(name: &str) -> bool {
-    let name = name.strip_suffix(".exe").unwrap_or(name);
-    ["python", "pypy"].iter().any(|head| {
+    ["python", "pypy", "py"].iter().any(|head| {
         let version = name.strip_prefix(head);
         version.is_some_and(|version| {
             let version = version.strip_suffix('t').unwrap_or(version);
@@ -262,13 +260,7 @@ mod tests {
 
     #[test]
     fn interpreters_are_known_by_their_names() {
-        for name in [
-            "python",
-            "python3",
-            "python3.13t",
-            "pypy3.10",
-            "python2.7.exe",
-        ] {
+        for name in ["python", "python3", "python3.13t", "pypy3.10", "py"] {
             assert!(is_interpreter(name), "{name}");
         }
         for name in [

@@ -15,6 +15,8 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
+use crate::fsys::path::LIST_SEPARATOR;
+
 /// A question that waits for a run of pytest to answer it.
 pub struct Question {
     directory: TempDir,
@@ -70,7 +72,7 @@ impl Question {
     pub fn add_to(&self, path: &mut OsString) {
         let is_empty = path.is_empty() || path.as_encoded_bytes().ends_with(b"=");
         if !is_empty {
-            path.push(if cfg!(windows) { ";" } else { ":" });
+            path.push(LIST_SEPARATOR);
         }
         path.push(self.directory.path().join(ARCHIVE));
     }

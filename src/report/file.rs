@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use tempfile::NamedTempFile;
 
 use crate::fsys::access;
+use crate::fsys::path::real;
 
 /// A place for a report, found fit to be written to.
 pub enum Destination {
@@ -25,7 +26,7 @@ impl Destination {
     pub fn prepare(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path)?;
         // A link is kept: what it points to is written.
-        let path = path.canonicalize().unwrap_or(path);
+        let path = real(&path).unwrap_or(path);
         let named = || format!("--report {}", path.display());
         if path.components().any(|part| part.as_os_str() == ".git")
             || path.extension().is_some_and(|suffix| suffix == "py")

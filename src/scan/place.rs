@@ -15,7 +15,7 @@ use super::found::{Found, Taken};
 use super::names::{Names, is_file};
 use super::pair::{Cache, entries_beside, entries_in};
 use crate::bytecode::{Listing, SourceFacts, State};
-use crate::fsys::path::below;
+use crate::fsys::path::{below, real};
 use crate::fsys::relative::join;
 use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time, resolve};
 
@@ -310,6 +310,6 @@ pub fn other_way(root: &Path) -> Option<PathBuf> {
     let shell = PathBuf::from(std::env::var_os("PWD")?);
     shell
         .ancestors()
-        .find(|path| *path != root && path.canonicalize().is_ok_and(|real| real == root))
+        .find(|path| *path != root && real(path).is_ok_and(|real| real == root))
         .map(Path::to_path_buf)
 }

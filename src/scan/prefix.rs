@@ -21,9 +21,9 @@ use super::place::Place;
 use super::venv::Venv;
 use super::{Options, Tree, TreeKind};
 use crate::bytecode::parse_in_pycache;
-use crate::fsys::path::{below, in_prefix_of, of_prefix, relative_to, to_git};
+use crate::fsys::path::{below, in_prefix_of, of_prefix, real, relative_to, to_git};
 use crate::fsys::relative::join;
-use crate::fsys::{Dir, DirBuffer, FileType, Stat, Time, resolve};
+use crate::fsys::{Dir, DirBuffer, FileType, Obstacle, Stat, Time, resolve};
 use crate::payload::Payload;
 
 /// Opens the prefixes and adds them to the trees. What cannot be opened is noted.
@@ -213,10 +213,7 @@ impl Counterpart {
 
 /// Whether opening a directory has failed at something that is none: a symlink, perhaps.
 fn is_no_directory(error: &io::Error) -> bool {
-    let errors = [rustix::io::Errno::LOOP, rustix::io::Errno::NOTDIR];
-    errors
-        .map(rustix::io::Errno::raw_os_error)
-        .contains(&error.raw_os_error().unwrap_or(0))
+    Obstacle::of(error) == Some(Obstacle::Swapped)
 }
 
 /// Looks at the directory of a prefix that holds the entries of a directory's sources, both by their
@@ -251,7 +248,7 @@ pub fn look_at(
 /// Opens a prefix and adds it to the trees. One that does not exist holds nothing; one inside a
 /// `.git`, by whatever name it is reached, is not ours to touch.
 fn open(options: &Options<'_>, prefix: &Path, found: &mut Found) -> Option<Prefix> {
-    let opened = prefix.canonicalize().and_then(|real| {
+    let opened = real(prefix).and_then(|real| {
         if in_repository_data(options, prefix) || in_repository_data(options, &real) {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
@@ -290,7 +287,7 @@ fn in_repository_data(options: &Options<'_>, path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == ".git")
         || options.repo.is_some_and(|repo| {
             [repo.git_dir(), repo.common_dir()].iter().any(|data| {
-                let real = data.canonicalize();
+                let real = real(data);
                 path.starts_with(data) || real.is_ok_and(|real| path.starts_with(real))
             })
         })

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Finding;
+use crate::fsys::path::real;
 use crate::python::interpreters::Interpreter;
 
 const TOPIC: &str = "roots";
@@ -12,7 +13,7 @@ const TOPIC: &str = "roots";
 const SHOWN: usize = 20;
 
 pub(super) fn look(root: &Path, interpreters: &[Interpreter]) -> Vec<Finding> {
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let root = real(root).unwrap_or_else(|_| root.to_owned());
     let mut seen = Seen::default();
     walk(&root, &root, &mut seen);
     let outside_sites = interpreters
@@ -55,7 +56,7 @@ struct Seen {
 }
 
 fn is_below(path: &Path, root: &Path) -> bool {
-    path.canonicalize().is_ok_and(|real| real.starts_with(root))
+    real(path).is_ok_and(|real| real.starts_with(root))
 }
 
 /// Finds symlinks that lead out of the work tree to Python's sources, and virtual environments.
@@ -77,7 +78,7 @@ fn walk(directory: &Path, root: &Path, seen: &mut Seen) {
                 walk(&path, root, seen);
             }
         } else if kind.is_symlink() {
-            let Ok(target) = path.canonicalize() else {
+            let Ok(target) = real(&path) else {
                 continue;
             };
             let python = target.is_dir() || target.extension().is_some_and(|suffix| suffix == "py");

@@ -23,6 +23,7 @@ use self::verdict::Verdict;
 use crate::cmd::session::Session;
 use crate::config::Isolation;
 use crate::exit::Exit;
+use crate::fsys::path::real;
 use crate::options::{Format, Global};
 use crate::payload::Base;
 use crate::purge;
@@ -128,10 +129,7 @@ impl Gate {
                 session.root.display()
             ));
         }
-        let here = session
-            .directory
-            .canonicalize()
-            .unwrap_or_else(|_| session.directory.clone());
+        let here = real(&session.directory).unwrap_or_else(|_| session.directory.clone());
         if !here.starts_with(&session.root)
             && !session.also.iter().any(|also| here.starts_with(also))
         {

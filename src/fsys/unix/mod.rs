@@ -8,13 +8,12 @@ mod macos;
 pub mod process;
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use bstr::BStr;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -76,6 +75,9 @@ impl Stat {
         Ok(rustix::fs::stat(path)?.into())
     }
 }
+
+/// What stands between the paths of a variable like `PATH`.
+pub const LIST_SEPARATOR: &str = ":";
 
 /// The bytes of a path are git's form.
 pub fn to_git(path: &OsStr) -> Cow<'_, BStr> {
@@ -313,96 +315,6 @@ fn piece(path: &[u8]) -> io::Result<usize> {
         .ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-/// Where a path leads, and what was passed on the way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolved {
-    /// The path without symlinks.
-    pub path: PathBuf,
-    /// The latest ctime of the symlinks passed on the way, or when one of the directories after the
-    /// first symlink can have got its name, if that is later.
-    pub links_touched: Option<Time>,
-    /// The latest time at which any of the directories passed can have got its name.
-    pub named: Option<Time>,
-}
-
-/// Follows an absolute path as the kernel does, and notes every symlink and directory passed.
-///
-/// A rename moves the ctimes of the directory renamed and of the one it is in, so no directory got its
-/// name later than the earlier of the two.
-///
-/// # Errors
-/// What the system calls give; `ELOOP` after 40 symlinks, as in the kernel.
-pub fn resolve(path: &Path) -> io::Result<Resolved> {
-    let mut todo: VecDeque<OsString> = components(path.as_os_str());
-    let mut done = PathBuf::from("/");
-    // The stats of `done` and of every directory above it.
-    let mut stats = vec![Stat::of(&done)?];
-    let mut links_touched: Option<Time> = None;
-    let mut named: Option<Time> = None;
-    // The directory of the first symlink: what lies above it moves with it.
-    let mut first: Option<PathBuf> = None;
-    let mut links = 0;
-    while let Some(name) = todo.pop_front() {
-        if name == ".." {
-            if done.pop() {
-                stats.pop();
-            }
-            continue;
-        }
-        let here = done.join(&name);
-        let stat = Stat::of(&here)?;
-        if stat.file_type() != FileType::Symlink {
-            // The root of a file system cannot be renamed.
-            if let Some(above) = stats.last()
-                && stat.file_type() == FileType::Directory
-                && stat.dev == above.dev
-            {
-                let earlier = stat.ctime.min(above.ctime);
-                named = named.max(Some(earlier));
-                if first
-                    .as_ref()
-                    .is_some_and(|first| !first.starts_with(&here))
-                {
-                    links_touched = links_touched.max(Some(earlier));
-                }
-            }
-            stats.push(stat);
-            done = here;
-            continue;
-        }
-        links += 1;
-        if links > 40 {
-            return Err(Errno::LOOP.into());
-        }
-        links_touched = links_touched.max(Some(stat.ctime));
-        first.get_or_insert_with(|| done.clone());
-        let target: CString = rustix::fs::readlink(&here, Vec::new())?;
-        if target.as_bytes().starts_with(b"/") {
-            done = PathBuf::from("/");
-            stats.truncate(1);
-        }
-        for component in components(OsStr::from_bytes(target.as_bytes()))
-            .into_iter()
-            .rev()
-        {
-            todo.push_front(component);
-        }
-    }
-    Ok(Resolved {
-        path: done,
-        links_touched,
-        named,
-    })
-}
-
-fn components(path: &OsStr) -> VecDeque<OsString> {
-    path.as_bytes()
-        .split(|&byte| byte == b'/')
-        .filter(|name| !matches!(*name, b"" | b"."))
-        .map(|name| OsString::from_vec(name.to_vec()))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -447,29 +359,5 @@ mod tests {
             deep.lstat(b".").expect("stat").ino,
             handle.lstat(b".").expect("stat").ino
         );
-    }
-
-    #[test]
-    fn every_symlink_on_the_way_is_noted() {
-        let tree = tempfile::tempdir().expect("a directory");
-        let root = tree.path().canonicalize().expect("a real path");
-        fs::create_dir(root.join("real")).expect("a directory");
-        fs::write(root.join("real/impl.py"), "").expect("a file");
-        symlink("real", root.join("dir")).expect("a link");
-        symlink("dir/impl.py", root.join("alias.py")).expect("a link");
-        symlink("loop", root.join("loop")).expect("a link");
-        let found = resolve(&root.join("alias.py")).expect("it resolves");
-        assert_eq!(found.path, root.join("real/impl.py"));
-        let ctime = |name: &str| Stat::of(&root.join(name)).expect("stat").ctime;
-        let links = ctime("dir").max(ctime("alias.py"));
-        let real = ctime("real").min(ctime(""));
-        assert_eq!(found.links_touched, Some(links.max(real)));
-        assert_eq!(
-            resolve(&root.join("real/impl.py"))
-                .expect("it resolves")
-                .links_touched,
-            None
-        );
-        assert!(resolve(&root.join("loop")).is_err());
     }
 }
