@@ -12,8 +12,13 @@ mod resolve;
 mod threads;
 #[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
+
 #[cfg(unix)]
 use unix as platform;
+#[cfg(windows)]
+use windows as platform;
 
 pub use obstacle::Obstacle;
 pub use platform::{Dir, DirBuffer, access, process, system_prefix};
@@ -81,6 +86,18 @@ pub struct Stat {
     pub born: Option<Time>,
 }
 
+/// What git records in its index of a stat beside mtime and size; `None` where it records something
+/// else here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// The ctime.
+    pub ctime: Option<Time>,
+    /// The inode number.
+    pub ino: Option<u64>,
+    /// Owner and group.
+    pub owner: Option<(u32, u32)>,
+}
+
 impl Stat {
     /// The type of file.
     pub fn file_type(&self) -> FileType {
@@ -95,6 +112,11 @@ impl Stat {
     /// Whether it is a regular file.
     pub fn is_file(&self) -> bool {
         self.file_type() == FileType::File
+    }
+
+    /// What git would record of it.
+    pub fn recorded(&self) -> Recorded {
+        platform::recorded(self)
     }
 
     /// Whether its owner may run it, which is what git records.

@@ -76,8 +76,9 @@ pub fn resolve(path: &Path) -> io::Result<Resolved> {
         links_touched = links_touched.max(Some(stat.ctime));
         first.get_or_insert_with(|| done.clone());
         if let Some(root) = begin(&std::fs::read_link(&here)?, &mut todo) {
-            stats = vec![Stat::of(&root)?];
-            done = root;
+            // On the same drive where it names none.
+            done = done.join(root);
+            stats = vec![Stat::of(&done)?];
         }
     }
     Ok(Resolved {

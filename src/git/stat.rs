@@ -28,11 +28,14 @@ impl Rules {
 /// ctime always: `core.trustctime` and `core.checkStat` say what git's index is to take for a change,
 /// and a needless mismatch costs a look at the content at most.
 pub fn stat_matches(entry: &IndexEntry<'_>, stat: &Stat) -> bool {
+    let recorded = stat.recorded();
     entry.size() == stat.size as u32
         && same_time(entry.mtime(), stat.mtime)
-        && same_time(entry.ctime(), stat.ctime)
-        && entry.ino() == stat.ino as u32
-        && entry.owner() == (stat.uid, stat.gid)
+        && recorded
+            .ctime
+            .is_none_or(|ctime| same_time(entry.ctime(), ctime))
+        && recorded.ino.is_none_or(|ino| entry.ino() == ino as u32)
+        && recorded.owner.is_none_or(|owner| entry.owner() == owner)
 }
 
 fn same_time(recorded: Time, actual: Time) -> bool {

@@ -15,7 +15,7 @@ use bstr::{BStr, BString, ByteSlice as _};
 use super::base::{content_hash, ignored};
 use super::stamp::{Move, Moved, Stamps};
 use super::{Base, Comparer, Payload};
-use crate::fsys::path::{below, relative_to};
+use crate::fsys::path::{below, real, relative_to};
 use crate::fsys::relative::{is_below, within};
 use crate::fsys::{Shared, in_threads};
 use crate::git::Repo;
@@ -223,14 +223,14 @@ impl Certificate {
 
 /// The directories of the work tree that tracked symlinks lead to.
 fn reached(comparer: &Comparer, root: &Path) -> Vec<BString> {
-    let Ok(real) = root.canonicalize() else {
+    let Ok(whole) = real(root) else {
         return Vec::new();
     };
     let links = comparer.links().into_iter();
     links
-        .filter_map(|link| below(root, &link).canonicalize().ok())
+        .filter_map(|link| real(&below(root, &link)).ok())
         .filter(|target| target.is_dir())
-        .filter_map(|target| relative_to(&target, &real))
+        .filter_map(|target| relative_to(&target, &whole))
         // A link to the root, or to what is around the link, leads to nothing of its own.
         .filter(|target| !target.is_empty())
         .collect()
@@ -273,11 +273,7 @@ fn not_ignored(repo: &Repo, base: &Base, asked: Vec<Moved>, root: &Path) -> Resu
         } else {
             // Where there is no repository behind the name, git takes it for a part of the one around.
             let nested = Repo::nested(&directory).ok();
-            nested.filter(|nested| {
-                directory
-                    .canonicalize()
-                    .is_ok_and(|real| nested.root() == real)
-            })
+            nested.filter(|nested| real(&directory).is_ok_and(|real| nested.root() == real))
         };
         let Some(nested) = nested else {
             let paths: Vec<BString> = asked.iter().map(|moved| moved.path.clone()).collect();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{Entry, Options, Tree, Untouchable};
-use crate::fsys::path::{below, relative_to};
+use crate::fsys::path::{below, real, relative_to};
 use crate::fsys::relative::within;
 use crate::git::{Repo, Tracked};
 use crate::payload::{Base, Comparer};
@@ -158,7 +158,7 @@ impl Realms {
 
 /// Whether there is a repository with its root at `directory`, whose `.git` can be anything.
 fn is_repository(directory: &Path) -> bool {
-    match (Repo::nested(directory), directory.canonicalize()) {
+    match (Repo::nested(directory), real(directory)) {
         (Ok(repo), Ok(directory)) => repo.root() == directory,
         _ => false,
     }

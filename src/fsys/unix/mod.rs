@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use self::linux as own;
 #[cfg(not(target_os = "linux"))]
 use self::macos as own;
-use super::{FileType, Obstacle, Stat, Time};
+use super::{FileType, Obstacle, Recorded, Stat, Time};
 pub use own::{DirBuffer, system_prefix};
 
 impl From<rustix::fs::Stat> for Stat {
@@ -130,6 +130,15 @@ fn open_each(directory: &OwnedFd, relative: &[u8]) -> io::Result<OwnedFd> {
         handle = Some(rustix::fs::openat(from, name, DIRECTORY, Mode::empty())?);
     }
     handle.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Git records what there is.
+pub fn recorded(stat: &Stat) -> Recorded {
+    Recorded {
+        ctime: Some(stat.ctime),
+        ino: Some(stat.ino),
+        owner: Some((stat.uid, stat.gid)),
+    }
 }
 
 /// What a person can do something about.
