@@ -11,8 +11,8 @@ use crate::exit::Exit;
 use crate::options::{Format, Global};
 use crate::report::json::Report;
 use crate::report::progress::Progress;
-use crate::report::style::{Terminal, message, output};
-use crate::report::text;
+use crate::report::style::{Terminal, count, message, output, printable};
+use crate::report::{text, words};
 use crate::scan::{self, Options, Scan};
 
 /// Arguments of `check`.
@@ -64,12 +64,21 @@ impl Check {
         for trouble in &scan.troubles {
             message(&format!("pycgate: {trouble}"));
         }
+        // Without it nothing can be purged, which would be a surprise in the gate.
+        let index = session
+            .repo
+            .as_ref()
+            .map_or(Ok(()), |repo| repo.index().map(drop));
+        if let Err(error) = &index {
+            message(&format!("pycgate: {error:#}"));
+        }
+        let excluded = [session.config.exclude.as_slice(), &global.exclude].concat();
         let found = scan.lying().count() + scan.ghosts.len();
         match global.format {
             Format::Json => output(&Report::new("check", &scan, false).text())?,
-            format => output(&self.lines(global, &scan, terminal, format, found))?,
+            format => output(&self.lines(global, &scan, terminal, format, found, &excluded))?,
         }
-        if !scan.troubles.is_empty() {
+        if !scan.troubles.is_empty() || index.is_err() {
             return Ok(Exit::ERROR);
         }
         Ok(Exit::attention_if(found > 0 && !self.exit_zero))
@@ -84,6 +93,7 @@ impl Check {
         terminal: Terminal,
         format: Format,
         found: usize,
+        excluded: &[String],
     ) -> String {
         let mut lines = String::new();
         for entry in scan.entries.iter().filter(|entry| {
@@ -105,14 +115,47 @@ impl Check {
             lines.push('\n');
         }
         if !global.quiet && format != Format::Github {
-            lines.push_str(&text::summary(scan, false));
-            lines.push('\n');
-            if found > 0 {
-                lines.push_str("`pycgate gate` purges what is racy or stale.\n");
+            lines.push_str(&summary(scan, found));
+            for glob in excluded {
+                let glob = printable(glob.as_bytes());
+                lines.push_str(&format!("left out: {glob} (excluded)\n"));
             }
         }
         lines
     }
+}
+
+/// What was found in one line, and what to do about it in the next.
+fn summary(scan: &Scan, found: usize) -> String {
+    let all = words::entries(scan.counts.scanned);
+    if found == 0 {
+        return if scan.counts.scanned == 0 {
+            "no cache entries\n".to_owned()
+        } else {
+            format!("nothing stale ({all})\n")
+        };
+    }
+    let lying = scan.lying().count();
+    let mut parts = Vec::new();
+    if lying > 0 {
+        parts.push(format!("{lying} of {all} could be stale"));
+    }
+    let ghosts = scan.ghosts.len() as u64;
+    if ghosts > 0 {
+        let what = count(ghosts, "deleted directory", "deleted directories");
+        parts.push(format!("{what} can still be imported"));
+    }
+    let removable = scan.ghosts.len()
+        + scan
+            .lying()
+            .filter(|entry| entry.untouchable.is_none())
+            .count();
+    let hint = match removable {
+        0 => "",
+        _ if removable == found => "`pycgate gate` removes them\n",
+        _ => "`pycgate gate` removes the others\n",
+    };
+    format!("{}\n{hint}", parts.join("; "))
 }
 
 /// Leaves of a scan that has kept everything only what belongs to the paths a user names: sources,

@@ -16,7 +16,7 @@ use crate::purge;
 use crate::report::json::Report;
 use crate::report::path_of;
 use crate::report::style::{Terminal, message, output, printable};
-use crate::report::text;
+use crate::report::{text, words};
 use crate::scan::{self, Action, Scan, Wanted};
 
 /// Arguments of `purge`.
@@ -129,7 +129,7 @@ impl Purge {
                 output(&format!(
                     "{}{}\n",
                     text::table(scan, terminal, global.verbose, self.dry_run),
-                    text::summary(scan, self.dry_run)
+                    words::summary(scan, self.dry_run)
                 ))?;
             }
             _ => {}

@@ -7,6 +7,7 @@ pub mod progress;
 pub mod style;
 pub mod text;
 pub mod timeline;
+pub mod words;
 
 use crate::fsys::path::{below, to_git};
 use crate::scan::{Entry, Scan, TreeKind};

@@ -50,7 +50,7 @@ fn every_command_reports_by_the_schema() {
     assert_eq!(gate["counts"]["purged"], 1);
     dir.import_value(interpreter::main(), "mod");
     let purge = valid(&dir.pycgate(&["--format", "json", "purge", "mod.py"]).ok());
-    assert_eq!(purge["entries"][0]["state"], "racy");
+    assert_eq!(purge["entries"][0]["action"], "purged");
 }
 
 #[test]

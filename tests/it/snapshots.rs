@@ -1,9 +1,9 @@
-//! What people see: the help of every command, and the main outputs, at 80 columns and at 20, with
-//! colour and without. `INSTA_UPDATE=always cargo test snapshots` takes what is seen for right.
+//! What people see: the help of every command, and what each says of one small tree, with colour and
+//! without. `INSTA_UPDATE=always cargo test snapshots` takes what is seen for right.
 
 use insta::assert_snapshot;
 
-use crate::harness::{COMMANDS, Dir, TestCommand};
+use crate::harness::{COMMANDS, Dir, TestCommand, interpreter};
 
 fn seen(command: TestCommand, columns: &str, status: i32) -> String {
     let done = command.env("COLUMNS", columns).expect(status);
@@ -32,29 +32,45 @@ fn still(text: &str) -> String {
     out
 }
 
-/// A tree with one entry of each state that is worth a word, and a ghost.
-fn tree() -> Dir {
-    let dir = Dir::new();
-    for name in ["racy", "tracked", "rejected"] {
-        dir.write(format!("{name}.py"), "V = 1\n");
+/// The tree that `shop.sh` makes, with the paths and the interpreter of this machine taken out of what is
+/// said of it.
+struct Shop(Dir);
+
+impl Shop {
+    fn new() -> Self {
+        let dir = Dir::plain();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/shop.sh");
+        dir.command("sh")
+            .arg(script)
+            .env("PYTHON", &interpreter::main().path)
+            .ok();
+        // The oracle: without pycgate the shop still charges the old rate.
+        let total = dir.python(
+            interpreter::main(),
+            "import shop.cart; print(shop.cart.total(100))",
+        );
+        assert_eq!(total, "119");
+        Self(dir)
     }
-    dir.write(
-        "__pycache__/racy.cpython-99.pyc",
-        "an interpreter that is not known: judged by times",
-    );
-    dir.write("__pycache__/tracked.cpython-99.pyc", "so is this");
-    dir.write("__pycache__/rejected.cpython-311.pyc", "");
-    dir.write("gone/__pycache__/mod.cpython-311.pyc", "its source is gone");
-    dir.git(&[
-        "add",
-        "-f",
-        "racy.py",
-        "tracked.py",
-        "rejected.py",
-        "__pycache__/tracked.cpython-99.pyc",
-    ]);
-    dir.git(&["commit", "-q", "-m", "one"]);
-    dir
+
+    /// What a command line says, as a terminal of that width shows it, and how it ends.
+    fn says(&self, columns: &str, line: &[&str]) -> String {
+        let done = self.0.pycgate(line).env("COLUMNS", columns).run();
+        let text = format!("{}{}[exit {}]", done.stdout, done.stderr, done.status);
+        let tag = &interpreter::main().tag;
+        let text = text
+            .replace(&self.0.root().display().to_string(), "[root]")
+            .replace(tag.as_str(), "cpython-3X");
+        still(&text)
+    }
+
+    /// The same for several, each under its command line.
+    fn session(&self, lines: &[&[&str]]) -> String {
+        let said = lines
+            .iter()
+            .map(|line| format!("$ pycgate {}\n{}", line.join(" "), self.says("80", line)));
+        said.collect::<Vec<_>>().join("\n\n")
+    }
 }
 
 #[test]
@@ -71,48 +87,51 @@ fn help() {
 }
 
 #[test]
-fn outputs() {
-    let dir = tree();
-    for (name, arguments, status) in [
-        ("check", &["check"][..], 1),
-        ("check_all", &["check", "--all-entries"], 1),
-        ("check_github", &["check", "--format", "github"], 1),
-        ("check_quiet", &["check", "-q"], 1),
-        ("dry_run", &["gate", "--dry-run"], 0),
-        (
-            "purge_dry_run",
-            &["purge", "--dry-run", "racy.py", "tracked.py"],
-            1,
-        ),
-    ] {
-        assert_snapshot!(name, still(&seen(dir.pycgate(arguments), "80", status)));
-        let colored = [&["--color", "always"], arguments].concat();
-        assert_snapshot!(
-            format!("{name}_color"),
-            still(&seen(dir.pycgate(&colored), "80", status))
-        );
-    }
+fn check() {
+    let shop = Shop::new();
     assert_snapshot!(
-        "dry_run_narrow",
-        still(&seen(dir.pycgate(&["gate", "--dry-run"]), "20", 0))
+        "check",
+        shop.session(&[
+            &["check"],
+            &["check", "shop/tax.py"],
+            &["check", "-q", "vendored"],
+            &["check", "tests"],
+            &["check", "shop/no_such.py"],
+            &["check", "--format", "github"],
+        ])
     );
+    assert_snapshot!("check_all", shop.says("80", &["check", "--all-entries"]));
+    assert_snapshot!(
+        "check_color",
+        shop.says("80", &["check", "--color", "always"])
+    );
+}
+
+#[test]
+fn gate() {
+    let shop = Shop::new();
     assert_snapshot!(
         "gate_inconclusive",
-        still(&seen(dir.pycgate(&["gate"]), "80", 125))
+        shop.session(&[&["gate", "--dry-run"], &["gate", "--", "true"],])
     );
-    dir.git(&["rm", "-q", "--cached", "__pycache__/tracked.cpython-99.pyc"]);
-    dir.git(&["commit", "-q", "-m", "two"]);
+    let vendored = shop.0.names("vendored/__pycache__").concat();
+    let entry = format!("vendored/__pycache__/{vendored}");
+    shop.0.git(&["rm", "-q", "--cached", &entry]);
+    shop.0.git(&["commit", "-q", "-m", "No bytecode"]);
     assert_snapshot!(
-        "gate_purges",
-        still(&seen(dir.pycgate(&["gate", "--", "true"]), "80", 0))
+        "gate",
+        shop.session(&[
+            &["gate", "-v", "--", "true"],
+            &["gate", "--", "true"],
+            &["gate", "--", "false"],
+            &["gate", "-q", "--", "true"],
+            &["gate", "-q", "--", "false"],
+            &["gate"],
+        ])
     );
     assert_snapshot!(
-        "gate_all_well",
-        still(&seen(dir.pycgate(&["gate", "--", "true"]), "80", 0))
-    );
-    assert_snapshot!(
-        "gate_block",
-        still(&seen(dir.pycgate(&["gate", "--", "false"]), "80", 1))
+        "gate_color",
+        shop.says("80", &["gate", "--color", "always", "--", "true"])
     );
 }
 

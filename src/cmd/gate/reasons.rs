@@ -10,7 +10,8 @@ use crate::bytecode::{Kind, State};
 use crate::fsys::path::to_git;
 use crate::report::path_of;
 use crate::report::style::printable;
-use crate::scan::{Action, Entry, Scan, TreeKind, Untouchable};
+use crate::report::words;
+use crate::scan::{Action, Entry, Scan, TreeKind};
 
 /// Why determinism is not certain before the sweep. `fresh`: the sweep gets a prefix of its own,
 /// which hides some entries from it.
@@ -33,28 +34,12 @@ pub fn before(scan: &Scan, fresh: bool) -> Vec<String> {
 /// Why an entry that can lie is still there; `None` if it is not.
 pub fn left(scan: &Scan, entry: &Entry) -> Option<String> {
     let path = printable(&path_of(scan, entry));
-    let state = entry.state;
-    let reason = &entry.reason;
+    let what = words::judged(entry);
     if let Action::Failed(why) = &entry.action {
-        return Some(format!(
-            "{path}: {state}, and it could not be removed: {why}"
-        ));
+        return Some(format!("{path}: {what}; it could not be removed: {why}"));
     }
-    Some(match entry.untouchable? {
-        Untouchable::Tracked => format!(
-            "{path}: {state}, and git tracks it ({reason}); stop tracking it: git rm --cached {path}"
-        ),
-        Untouchable::Symlinked => format!(
-            "{path}: {state}, behind {} ({reason}); purge it where the link points, or remove the link",
-            match scan.trees[entry.tree].kind {
-                TreeKind::Prefix => "a symlink in a bytecode prefix",
-                TreeKind::Work | TreeKind::Also => "a symlinked __pycache__",
-            }
-        ),
-        Untouchable::Unknown => format!(
-            "{path}: {state}, and neither an index nor HEAD can say whether git tracks it; mend the repository (git fsck)"
-        ),
-    })
+    let why = words::untouchable(scan, entry, entry.untouchable?);
+    Some(format!("{path}: {what}; {why}"))
 }
 
 /// What there is to say of a run that pytest ended with a status of many meanings, where it could not be
