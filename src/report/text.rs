@@ -11,10 +11,11 @@ use crate::scan::{Action, Entry, Scan};
 /// One finding: `PATH OF THE ENTRY: what it is: why`, and what to do where `pycgate gate` does not.
 pub fn finding(scan: &Scan, entry: &Entry, terminal: Terminal) -> String {
     let path = terminal.link(&scan.absolute(entry), &printable(&path_of(scan, entry)));
-    let what = terminal.paint(terminal.state(entry.state), words::state(entry.state));
+    let paint = |words: &str| terminal.paint(terminal.state(entry.state), words);
+    let why = words::reason(&entry.reason);
     let mut line = match entry.state {
-        State::Orphan => format!("{path}: {what}"),
-        _ => format!("{path}: {what}: {}", words::reason(&entry.reason)),
+        State::Orphan => format!("{path}: {}", paint(&why)),
+        state => format!("{path}: {}: {why}", paint(words::state(state))),
     };
     if let Some(why) = entry.untouchable.filter(|_| entry.state >= State::Racy) {
         let _ = write!(line, "; {}", words::untouchable(scan, entry, why));

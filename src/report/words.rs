@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::path_of;
 use super::style::printable;
 use crate::bytecode::{Reason, Span, State};
-use crate::scan::{Action, Entry, Scan, Untouchable};
+use crate::scan::{Action, Entry, Scan, TreeKind, Untouchable};
 
 /// What an entry is.
 pub fn state(state: State) -> &'static str {
@@ -44,8 +44,7 @@ pub fn reason(reason: &Reason) -> String {
 /// What an entry is, and why.
 pub fn judged(entry: &Entry) -> String {
     match entry.state {
-        State::Orphan => state(State::Orphan).to_owned(),
-        State::Settled => reason(&entry.reason),
+        State::Settled | State::Orphan => reason(&entry.reason),
         other => format!("{}: {}", state(other), reason(&entry.reason)),
     }
 }
@@ -74,10 +73,13 @@ pub fn untouchable(scan: &Scan, entry: &Entry, why: Untouchable) -> String {
             "git tracks it, so it is left alone; to stop tracking it: git rm --cached {}",
             quoted(&path_of(scan, entry))
         ),
-        Untouchable::Symlinked => {
-            "it lies behind a symlinked __pycache__; remove it where the link points, or remove the link"
-                .to_owned()
-        }
+        Untouchable::Symlinked => format!(
+            "it lies behind {}; remove it where the link points, or remove the link",
+            match scan.trees[entry.tree].kind {
+                TreeKind::Prefix => "a symlink in a bytecode prefix",
+                TreeKind::Work | TreeKind::Also => "a symlinked __pycache__",
+            }
+        ),
         Untouchable::Unknown => {
             "neither an index nor HEAD can say whether git tracks it; mend the repository (git fsck)"
                 .to_owned()

@@ -402,7 +402,7 @@ fn without_a_source_in_pycache() {
     }
     dir.commit("as on disk");
     let check = dir.pycgate(&["check"]).run();
-    let named = format!("{}: orphan: its source is gone", entry("gone").display());
+    let named = format!("{}: its source is gone", entry("gone").display());
     assert!(check.stdout.contains(&named), "{}", check.stdout);
     dir.pycgate(&["hook", "post-index-change", "1", "0"])
         .expect(0);
@@ -435,7 +435,7 @@ fn without_a_source_beside_where_it_would_be() {
     let check = dir.pycgate(&["check"]).expect(0);
     let gate = dir.pycgate(&["gate", "-v"]).expect(0);
     for entry in ["meant.pyc", "pkg/__init__.pyc"] {
-        let said = format!("{entry}: orphan: importable without a source");
+        let said = format!("{entry}: importable without a source");
         assert!(check.stdout.contains(&said), "{}", check.stdout);
         let line = gate.stdout.lines().find(|line| line.contains(entry));
         assert!(
